@@ -106,7 +106,7 @@ pub(crate) enum Command {
     GuardTerminal,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ServerArguments {
     /// Listen on this address only (repeatable) [default: all addresses]
     #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
@@ -175,6 +175,13 @@ pub(crate) struct ServerArguments {
     /// Options given here replace those of the file. Each key is the name of an option without its dashes: max-sessions = 8, private = true.
     #[arg(long, value_name = "FILE", help_heading = "Operation")]
     pub(crate) config: Option<PathBuf>,
+    #[cfg(feature = "check")]
+    /// Print what this host lacks for a server with these options, and end
+    ///
+    /// A line for each: port, address families, files, limits, real-time priority, clock, TCP. Exits with 1 when the server cannot run
+    /// as asked, and with 0 otherwise.
+    #[arg(long, help_heading = "Operation")]
+    pub(crate) check: bool,
     /// Time for running tests to end on SIGTERM or Ctrl-C
     ///
     /// No other test begins meanwhile. A second signal ends the server at once.

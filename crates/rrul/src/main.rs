@@ -18,7 +18,7 @@
 //! - [`output`]: files that a command writes for the user
 //!
 //! Features, all on by default: `charts` (plot, report), `compare`, `lab` (virtual links; with charts demo and batch), `export`
-//! (convert, Flent's files), `browser` (pages in Chromium) and `manual` (manual pages and shell completions). Without them it is
+//! (convert, Flent's files), `browser` (pages in Chromium), `check` (`rrul server --check`) and `manual` (manual pages and shell completions). Without them it is
 //! the program for routers.
 
 // What serves commands that this build does not have needs no list of its own.
@@ -74,6 +74,8 @@ fn main() -> ExitCode {
         _ => rrul_engine::heap::share(),
     }
     let done = match command {
+        #[cfg(feature = "check")]
+        Command::Server(arguments) if arguments.check => Ok(commands::server::check::execute(*arguments)),
         Command::Server(arguments) => server_config::completed(*arguments).and_then(commands::server::execute),
         Command::Run(arguments) => commands::run::execute(&arguments),
         #[cfg(all(feature = "charts", feature = "lab"))]

@@ -10,6 +10,9 @@ use toml::Value;
 use crate::arguments::{Arguments, ServerArguments};
 use crate::failure::{ContentError, Failure};
 
+/// Options that a file does not take.
+const GIVEN_ALONE: [&str; 2] = ["config", "check"];
+
 /// Longest file that is read, bytes.
 const LONGEST: usize = 1 << 20;
 
@@ -32,10 +35,10 @@ fn with_file(path: &Path, text: &str, given: Vec<OsString>) -> Result<ServerArgu
     let mut all = given;
     for (key, value) in table {
         let id = key.replace('-', "_");
-        let known = parser.get_arguments().find(|argument| argument.get_long() == Some(&key) && key != "config");
+        let is_known = |name: &&str| !GIVEN_ALONE.contains(name);
+        let known = parser.get_arguments().find(|argument| argument.get_long().filter(is_known) == Some(&key));
         let Some(argument) = known else {
-            let known: Vec<&str> =
-                parser.get_arguments().filter_map(clap::Arg::get_long).filter(|name| *name != "config").collect();
+            let known: Vec<&str> = parser.get_arguments().filter_map(clap::Arg::get_long).filter(is_known).collect();
             return Err(wrong(format!("unknown key \"{key}\"; known: {}", known.join(", "))));
         };
         if matches.value_source(&id) == Some(ValueSource::CommandLine) {
@@ -111,7 +114,7 @@ mod tests {
     #[test]
     fn every_option_can_be_in_the_file() {
         for argument in server_parser().get_arguments().filter(|argument| argument.get_long() != Some("help")) {
-            let Some(name) = argument.get_long().filter(|name| *name != "config") else { continue };
+            let Some(name) = argument.get_long().filter(|name| !GIVEN_ALONE.contains(name)) else { continue };
             let unknown = read(&format!("{name} = [[]]"), &[]).unwrap_err().to_string();
             assert!(!unknown.contains("unknown key"), "{name}: {unknown}");
         }
@@ -126,6 +129,7 @@ mod tests {
             ("\nport = 70000", "'--port <PORT>'"),
             ("max-length = 1.5", "max-length: write a text or a number"),
             ("config = \"other.toml\"", "unknown key \"config\""),
+            ("check = true", "unknown key \"check\""),
         ] {
             let error = read(text, &[]).unwrap_err().to_string();
             assert!(error.starts_with("server.toml: ") && error.contains(words) && !error.contains('\n'), "{error}");

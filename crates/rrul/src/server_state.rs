@@ -64,6 +64,15 @@ impl ServerState {
     }
 }
 
+/// Tries whether a state can be written to this file, which stays as it is.
+#[cfg(feature = "check")]
+pub(crate) fn try_writing(path: &Path) -> io::Result<()> {
+    let mut trial = path.as_os_str().to_owned();
+    trial.push(".check");
+    fs::write(&trial, "")?;
+    fs::remove_file(&trial)
+}
+
 /// Replaces the content of a file in one step: at no time is half of it there.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();

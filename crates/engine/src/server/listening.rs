@@ -18,6 +18,9 @@ const BACKLOG: i32 = 256;
 /// How many port numbers to try when the kernel may choose, as one free for TCP may be taken for UDP.
 const TRIES: u32 = 16;
 
+/// Every address of both families.
+const EVERYWHERE: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+
 /// One address with its sockets.
 pub(super) struct Port {
     pub(super) address: SocketAddr,
@@ -27,8 +30,7 @@ pub(super) struct Port {
 
 /// Opens every address. Without any given, all of both families: IPv6 is left out where the host has none.
 pub(super) fn open(addresses: &[IpAddr], port: u16) -> Result<Vec<Port>, ServerError> {
-    let everywhere: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
-    let wanted = if addresses.is_empty() { &everywhere[..] } else { addresses };
+    let wanted = if addresses.is_empty() { &EVERYWHERE[..] } else { addresses };
     let tries = if port == 0 { TRIES } else { 1 };
     let mut last = None;
     for _ in 0..tries {
@@ -62,7 +64,48 @@ fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(libc::EAFNOSUPPORT)
 }
 
+/// An address that a server is to listen on, and whether it can.
+#[derive(Debug)]
+pub struct PortTrial {
+    pub address: SocketAddr,
+    /// `TCP` or `UDP`.
+    pub transport: &'static str,
+    pub state: PortState,
+}
+
+/// Whether a server can listen somewhere.
+#[derive(Debug)]
+pub enum PortState {
+    Free,
+    /// This host lacks the address family, which was not asked for.
+    NoFamily,
+    Refused(ServerError),
+}
+
+/// Tries where a server with these options would listen, and leaves nothing open.
+pub fn try_ports(addresses: &[IpAddr], port: u16) -> Vec<PortTrial> {
+    let wanted = if addresses.is_empty() { &EVERYWHERE[..] } else { addresses };
+    let tries = wanted.iter().flat_map(|ip| {
+        let address = SocketAddr::new(*ip, port);
+        [("TCP", listen(address).map(drop)), ("UDP", receive(address).map(drop))].map(|(transport, outcome)| {
+            let state = match outcome {
+                Ok(()) => PortState::Free,
+                Err(error) if addresses.is_empty() && ip.is_ipv6() && is_absent(&error) => PortState::NoFamily,
+                Err(source) => PortState::Refused(ServerError::Listen { address, source }),
+            };
+            PortTrial { address, transport, state }
+        })
+    });
+    tries.collect()
+}
+
 fn open_one(address: SocketAddr) -> io::Result<Port> {
+    let stream = listen(address)?;
+    let address = SocketAddr::new(address.ip(), stream.local_addr()?.port());
+    Ok(Port { address, stream, datagram: receive(address)? })
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let family = AddressFamily::from_address(address.ip());
     let stream = socket(family, Type::STREAM, Protocol::TCP)?;
     stream.set_reuse_address(true)?;
@@ -73,8 +116,11 @@ fn open_one(address: SocketAddr) -> io::Result<Port> {
     let _ = options::congestion_control(&stream, CONGESTION_CONTROL, Asker::User);
     stream.listen(BACKLOG)?;
     stream.set_nonblocking(true)?;
-    let stream = TcpListener::from(stream);
-    let address = SocketAddr::new(address.ip(), stream.local_addr()?.port());
+    Ok(stream.into())
+}
+
+fn receive(address: SocketAddr) -> io::Result<Socket> {
+    let family = AddressFamily::from_address(address.ip());
     let datagram = socket(family, Type::DGRAM, Protocol::UDP)?;
     // The path traces of sessions have sockets at this address, too.
     options::first_of_port(&datagram)?;
@@ -83,7 +129,7 @@ fn open_one(address: SocketAddr) -> io::Result<Port> {
     options::receive_local_address(&datagram, family)?;
     options::receive_hop_limit(&datagram, family)?;
     options::stamp(&datagram)?;
-    Ok(Port { address, stream, datagram })
+    Ok(datagram)
 }
 
 fn socket(family: AddressFamily, kind: Type, protocol: Protocol) -> io::Result<Socket> {

@@ -37,6 +37,7 @@ use rrul_proto::admission::log_pace::LogPace;
 
 pub use access::new_secret;
 pub use counters::ServerCounts;
+pub use listening::{PortState, PortTrial, try_ports};
 pub use event::{EventKind, Refusal, ServerEvent};
 pub use options::{
     AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, Quota, QuotaLimits, Secret,

@@ -1,5 +1,8 @@
 //! `rrul server`: answer tests.
 
+#[cfg(feature = "check")]
+pub(crate) mod check;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -32,6 +32,7 @@ mod privileges;
 mod program;
 mod quota;
 mod recordings;
+mod server_check;
 mod strangers;
 mod tuning;
 mod verdict;
