@@ -71,6 +71,8 @@ struct Waiting {
     demand: Demand,
     /// Its turn: the lowest is next. Nanoseconds of load that its network was ahead.
     turn: u128,
+    /// Whether its network had asked for nothing that it has not had by then: it goes before others of the same turn.
+    is_fresh: bool,
 }
 
 /// The tests that load, and those that wait for it. Times are nanoseconds of any monotonic clock.
@@ -92,24 +94,31 @@ impl LoadQueue {
         Self { policy, ..Self::default() }
     }
 
+    /// Changes how much load is taken at one time. Tests that run go on.
+    pub fn set_policy(&mut self, policy: LoadPolicy) {
+        self.policy = policy;
+    }
+
     /// This test asks for its turn; the number is the caller's. A test that has asked already keeps its place.
     pub fn ask(&mut self, test: u64, address: IpAddr, demand: Demand) {
         if self.runs(test) || self.waiting.iter().any(|waiting| waiting.test == test) {
             return;
         }
-        let asked = self.asked.entry(Prefix::party_of(address)).or_insert(0);
+        let network = Prefix::party_of(address);
+        let is_fresh = !self.asked.contains_key(&network);
+        let asked = self.asked.entry(network).or_insert(0);
         let turn = self.now_serving.max(*asked);
         *asked = turn.saturating_add(demand.length.as_nanos());
         // Behind all that have the same turn: they came before.
-        let place = self.waiting.partition_point(|waiting| waiting.turn <= turn);
-        self.waiting.insert(place, Waiting { test, demand, turn });
+        let place = self.waiting.partition_point(|waiting| (waiting.turn, !waiting.is_fresh) <= (turn, !is_fresh));
+        self.waiting.insert(place, Waiting { test, demand, turn, is_fresh });
     }
 
     /// Grants every test whose turn has come, and returns them in order.
     pub fn grant(&mut self, now: i64) -> Vec<u64> {
         let mut granted = Vec::new();
         while self.waiting.first().is_some_and(|next| self.has_room(next.demand)) {
-            let Waiting { test, demand, turn } = self.waiting.remove(0);
+            let Waiting { test, demand, turn, .. } = self.waiting.remove(0);
             let length = i64::try_from(demand.length.as_nanos()).unwrap_or(i64::MAX);
             self.running.push(Running { test, rate: demand.rate, ends: now.saturating_add(length) });
             self.now_serving = self.now_serving.max(turn);
@@ -228,6 +237,35 @@ mod tests {
     }
 
     #[test]
+    fn beside_two_networks_at_full_attack_a_third_waits_for_one_test_at_most() {
+        const TEST: i64 = 60;
+        let mut longest = 0;
+        // Once both have had a turn.
+        for arrival in (2 * TEST..8 * TEST).step_by(7) {
+            let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+            let mut running: Option<(u64, i64)> = None;
+            let waited = (0..).find_map(|second| {
+                // Each of the two asks again for every test that has ended.
+                for test in 0..32 {
+                    queue.ask(test, host(1 + test as u8 / 16, 1), of_seconds(TEST.cast_unsigned()));
+                }
+                if second == arrival {
+                    queue.ask(u64::MAX, host(3, 1), of_seconds(16));
+                }
+                if let Some((test, _)) = running.take_if(|(_, ends)| *ends <= second) {
+                    queue.leave(test);
+                }
+                for test in queue.grant(second * SECOND) {
+                    running = Some((test, second + TEST));
+                }
+                queue.runs(u64::MAX).then_some(second - arrival)
+            });
+            longest = longest.max(waited.unwrap());
+        }
+        assert!(longest <= TEST, "{longest} s");
+    }
+
+    #[test]
     fn a_network_that_has_been_away_gains_nothing_by_it() {
         let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
         for test in 0..20 {
@@ -274,6 +312,18 @@ mod tests {
         let mut queue = LoadQueue::new(LoadPolicy::Unlimited);
         (0..5).for_each(|test| queue.ask(test, host(1, 1), of_seconds(10)));
         assert_eq!(queue.grant(0).len(), 5);
+    }
+
+    #[test]
+    fn a_new_policy_is_for_tests_that_wait() {
+        let mut queue = LoadQueue::new(LoadPolicy::Unlimited);
+        (0..3).for_each(|test| queue.ask(test, host(1, 1), of_seconds(10)));
+        assert_eq!(queue.grant(0).len(), 3);
+        queue.set_policy(LoadPolicy::Exclusive);
+        queue.ask(3, host(1, 1), of_seconds(10));
+        assert!(queue.grant(0).is_empty() && queue.runs(2));
+        queue.set_policy(LoadPolicy::Unlimited);
+        assert_eq!(queue.grant(0), vec![3_u64]);
     }
 
     #[test]
