@@ -10,6 +10,7 @@ mod line_rate;
 mod memory_recorder;
 mod options;
 mod redacting_observer;
+mod report_budget;
 mod run_loop;
 mod server_names;
 mod trace_rate;
@@ -43,6 +44,7 @@ use drain_watch::DrainWatch;
 use host_description::HostDescriptions;
 pub use memory_recorder::MemoryRecorder;
 pub use options::{Families, NameError, PlaceInLine, RunError, RunObserver, RunOptions};
+use report_budget::ReportBudget;
 use run_loop::{Ending, OpenLoad};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
@@ -212,8 +214,9 @@ fn run_for(
         DrainWatch::new(&options.plan.phase_windows(), least)
     });
     let open_load = OpenLoad { ended: end_load, window: loaded(&options.plan.phase_windows()), server_ends_it };
+    let reports = ReportBudget::new(&flows, length, interval);
     let Ending { partial, phases_ended, load_ended, server } =
-        run_loop::measure(control, heartbeat, &end, clock, audience, stop, &threads, watch, open_load);
+        run_loop::measure(control, heartbeat, &end, clock, audience, stop, &threads, watch, open_load, reports);
     for thread in threads {
         // A thread that panicked has said so, and its flow shows no data.
         let _ = thread.join();

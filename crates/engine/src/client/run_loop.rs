@@ -19,6 +19,7 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 use super::control_client::{ANSWER_TIME, Heartbeat, send};
 use super::drain_watch::DrainWatch;
 use super::options::RunObserver;
+use super::report_budget::ReportBudget;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, LinkError};
 use crate::endpoint::Endpoint;
@@ -86,6 +87,7 @@ pub(super) fn measure(
     flows: &[JoinHandle<()>],
     watch: Option<DrainWatch>,
     open_load: OpenLoad<'_>,
+    reports: ReportBudget,
 ) -> Ending {
     let (sender, received) = channel();
     let listening = control.try_clone();
@@ -95,7 +97,7 @@ pub(super) fn measure(
         scope.spawn(|| end.sample(end.length() + ENDING + ANSWER_TIME));
         scope.spawn(|| end.start_streams());
         match listening {
-            Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, &sender))),
+            Ok(stream) => drop(scope.spawn(move || listen_to_server(stream, end, clock, reports, &sender))),
             Err(error) => drop(sender.send(FromServer::Gone(error.into()))),
         }
         let mut leader = Leader {
@@ -123,7 +125,13 @@ pub(super) fn measure(
     })
 }
 
-fn listen_to_server(mut stream: TcpStream, end: &Endpoint, clock: TestClock, sender: &Sender<FromServer>) {
+fn listen_to_server(
+    mut stream: TcpStream,
+    end: &Endpoint,
+    clock: TestClock,
+    mut reports: ReportBudget,
+    sender: &Sender<FromServer>,
+) {
     let length = u64::try_from(end.length().0).unwrap_or(0) / 1_000_000_000;
     let mut left = OCTETS_BESIDE + length * OCTETS_PER_SECOND;
     loop {
@@ -136,6 +144,9 @@ fn listen_to_server(mut stream: TcpStream, end: &Endpoint, clock: TestClock, sen
             Ok((ServerMessage::Observed(frame), octets)) => {
                 left -= octets;
                 match frame.point {
+                    ObservationPoint::Server if !reports.take(&frame) => {
+                        (FromServer::Gone(unbelievable("more observations than the flows of this test make")), true)
+                    }
                     ObservationPoint::Server => (FromServer::Frame(frame), false),
                     ObservationPoint::Client => (FromServer::Gone(unbelievable("observations of this client")), true),
                 }

@@ -179,7 +179,7 @@ macro_rules! observations {
             }
 
             /// Number of values in all columns, also of those that end a row too early.
-            pub(crate) fn values(&self) -> usize {
+            pub fn values(&self) -> usize {
                 self.named().iter().flat_map(|(_, table)| table.columns()).map(Column::len).sum()
             }
         }
