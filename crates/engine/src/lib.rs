@@ -22,6 +22,7 @@ pub mod environment;
 mod flow_type;
 mod flow_types;
 mod greeting;
+pub mod hangup;
 pub mod heap;
 pub mod host_health;
 pub mod name_lookup;

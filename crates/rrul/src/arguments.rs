@@ -177,9 +177,6 @@ pub(crate) struct ServerArguments {
     pub(crate) config: Option<PathBuf>,
     #[cfg(feature = "check")]
     /// Print what this host lacks for a server with these options, and end
-    ///
-    /// A line for each: port, address families, files, limits, real-time priority, clock, TCP. Exits with 1 when the server cannot run
-    /// as asked, and with 0 otherwise.
     #[arg(long, help_heading = "Operation")]
     pub(crate) check: bool,
     /// Time for running tests to end on SIGTERM or Ctrl-C

@@ -42,6 +42,11 @@ impl ServerState {
         Arc::clone(&self.quota)
     }
 
+    /// Changes what networks may use.
+    pub(crate) fn set_limits(&self, limits: QuotaLimits) {
+        self.quota.lock().unwrap_or_else(PoisonError::into_inner).set_limits(limits);
+    }
+
     /// Writes it when it is time.
     pub(crate) fn write_now_and_then(&mut self) {
         if self.written.elapsed() >= INTERVAL {

@@ -47,6 +47,7 @@ const UNSAFE: &[&str] = &[
     "crates/engine/src/browser/process.rs",
     "crates/engine/src/clock.rs",
     "crates/engine/src/environment/ethtool.rs",
+    "crates/engine/src/hangup.rs",
     "crates/engine/src/heap.rs",
     "crates/engine/src/processor_time.rs",
     "crates/engine/src/scheduling.rs",

@@ -109,7 +109,8 @@ mod tests {
     use rrul_model::time::{TestTime, Window};
 
     fn flow(kind: &str, from: i64, to: i64, parameters: &[(&str, &str)]) -> FlowSpec {
-        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), Parameter::Text((*value).to_owned())));
+        let parameters =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), Parameter::Text((*value).to_owned())));
         FlowSpec {
             id: FlowId(1),
             name: kind.to_owned(),

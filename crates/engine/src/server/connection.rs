@@ -67,7 +67,7 @@ impl Drop for Admitted {
 
 /// Counts one more connection, if room is left for it and its source has not taken its share.
 pub(super) fn admit(shared: &Arc<Shared>, source: IpAddr) -> Option<Admitted> {
-    let most = shared.options.limits.connections;
+    let most = shared.in_force().rules.limits.connections;
     let held = client_quota::take(&shared.connection_quotas, source, most.div_ceil(SHARE_OF_A_SOURCE))?;
     let before = shared.connections.fetch_add(1, Ordering::Relaxed);
     let admitted = Admitted { shared: Arc::clone(shared), _held: held };
@@ -232,6 +232,6 @@ fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, H
     let address = peer.ip();
     shared.places.lock().unwrap_or_else(PoisonError::into_inner).take(address).ok()?;
     let place = HeldPlace { places: &shared.places, address };
-    let session = shared.sessions.open(&shared.options.limits, shared.clock, peer).ok()?;
+    let session = shared.sessions.open(&shared.in_force().rules.limits, shared.clock, peer).ok()?;
     Some((session, place))
 }

@@ -53,10 +53,11 @@ pub(super) fn control(stream: TcpStream, open: &OpenSession<'_>, access: Option<
 }
 
 fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkError> {
-    let limits = &shared.options.limits;
+    let in_force = shared.in_force();
+    let limits = &in_force.rules.limits;
     let session = &Arc::clone(&control.session);
     session.ways.prove(&control.stream);
-    let environment = Box::new(shared.environment.clone());
+    let environment = Box::new(in_force.environment.clone());
     let welcome = ServerMessage::Welcome { token: session.token(), environment, limits: *limits, hears_alive: true };
     control.say(&welcome)?;
     let mut opened: Option<Arc<Endpoint>> = None;
@@ -100,7 +101,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 let end_of_test = TestTime::ZERO + length;
                 let observer = Observer::within(ObservationPoint::Server, shared.rows.part(rows));
                 let end = Arc::new(Endpoint::observed_by(observer, interval, end_of_test));
-                let (admitted, refused) = admission::admit(session, flows, limits, shared.options.marks);
+                let (admitted, refused) = admission::admit(session, flows, limits, in_force.rules.marks);
                 control.granted(admission::grant(&admitted, length, rate, session.says_alive()));
                 session.open_test(admitted, &end);
                 let state = shared.host_state(&session.ways);
@@ -167,7 +168,7 @@ fn measure(
     let until = end.length() + SETTLING;
     let mut out = control.stream.try_clone()?;
     control.begins(clock.origin);
-    let sending = Sending { session, end, clock, origin, privacy: shared.options.privacy };
+    let sending = Sending { session, end, clock, origin, privacy: shared.in_force().rules.privacy };
     let to_send = session.flows_to_send();
     let may_go_on = |octets| shared.count_octets(session.peer(), octets);
     let meter = TrafficMeter::new(&shared.traffic, &session.flows());

@@ -36,7 +36,7 @@ impl Counters {
         match what {
             EventKind::SessionOpened => add(&self.opened, 1),
             EventKind::Refused(why) => add(&self.refused[why as usize], 1),
-            EventKind::SessionClosed | EventKind::Draining => {}
+            EventKind::SessionClosed | EventKind::Reloaded | EventKind::Draining => {}
         }
     }
 

@@ -40,6 +40,8 @@ pub enum EventKind {
     SessionClosed,
     /// A client did not get what it asked for.
     Refused(Refusal),
+    /// The operator has changed options.
+    Reloaded,
     /// No test begins any more, and those that run may end.
     Draining,
 }
@@ -51,6 +53,7 @@ impl EventKind {
             Self::SessionOpened => "session opened",
             Self::SessionClosed => "session closed",
             Self::Refused(_) => "refused",
+            Self::Reloaded => "options reloaded",
             Self::Draining => "draining",
         }
     }

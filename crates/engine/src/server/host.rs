@@ -8,7 +8,7 @@ use rrul_model::flow::FlowId;
 use socket2::Socket;
 
 use super::listening::Port;
-use super::options::ServerOptions;
+use super::options::Rules;
 use crate::environment::{self, AddressPair};
 use crate::host_health::HostHealth;
 use crate::socket::drops;
@@ -20,9 +20,9 @@ pub(super) const LISTEN_DROPS: &str = "rrul.ListenDrops";
 const MOST_WAYS: usize = 4;
 
 /// This host, and with which code points it marks no packet.
-pub(super) fn description(options: &ServerOptions) -> Environment {
-    let mut description = environment::read(options.privacy);
-    let refused = options.marks.refused();
+pub(super) fn description(rules: &Rules) -> Environment {
+    let mut description = environment::read(rules.privacy);
+    let refused = rules.marks.refused();
     if !refused.is_empty() {
         description.abilities.insert(REFUSED_MARKS.to_owned(), refused);
     }

@@ -37,6 +37,11 @@ impl LoadTurns {
         Arc::new(Self(Mutex::new(Queue { turns: LoadQueue::new(policy), next: 0 })))
     }
 
+    /// Changes how much load is taken at one time.
+    pub(super) fn set_policy(&self, policy: LoadPolicy) {
+        self.queue().turns.set_policy(policy);
+    }
+
     /// A test from this address asks for its turn.
     pub(super) fn ask(self: &Arc<Self>, address: IpAddr, length: Duration, rate: Option<u64>) -> Turn {
         let mut queue = self.queue();

@@ -28,7 +28,7 @@ mod traffic;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 
 use rrul_model::observation::Observation;
@@ -37,10 +37,10 @@ use rrul_proto::admission::log_pace::LogPace;
 
 pub use access::new_secret;
 pub use counters::ServerCounts;
-pub use listening::{PortState, PortTrial, try_ports};
 pub use event::{EventKind, Refusal, ServerEvent};
+pub use listening::{PortState, PortTrial, try_ports};
 pub use options::{
-    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, Quota, QuotaLimits, Secret,
+    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, Quota, QuotaLimits, Rules, Secret,
     SecretError, ServerError, ServerOptions, SharedAccessList,
 };
 pub use pages::runtime::PagesError;
@@ -55,7 +55,7 @@ use host::OwnSockets;
 use load_turns::LoadTurns;
 use pages::runtime::Pages;
 use session::Sessions;
-use shared::Shared;
+use shared::{InForce, Shared};
 use traffic::Traffic;
 
 /// A running server. Dropping it stops it.
@@ -79,7 +79,7 @@ impl Server {
             traffic: Traffic::default(),
             places: Mutex::new(FairShares::new(options.limits.sessions)),
             turns: LoadTurns::new(options.load),
-            environment: host::description(&options),
+            in_force: RwLock::new(Arc::new(InForce::new(options.rules()))),
             clock: HostClock::start(options.clock, RawTime::now()),
             options,
             rows: RowRoom::of(conversation::ROOM / size_of::<Observation>()),
@@ -122,6 +122,12 @@ impl Server {
         if !self.shared.draining.swap(true, Ordering::Relaxed) {
             self.shared.report(EventKind::Draining, None, "tests that run may end, no other begins");
         }
+    }
+
+    /// Puts other rules in force, for sessions that open from now on; those that are open go on as they are. `how` is for the log.
+    pub fn change(&self, rules: Rules, how: &str) {
+        self.shared.change(rules);
+        self.shared.report(EventKind::Reloaded, None, how);
     }
 
     /// What has happened since it started.

@@ -41,6 +41,15 @@ pub type Log = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
 /// A list of tokens that the operator may change while the server runs.
 pub type SharedAccessList = Arc<Mutex<AccessList>>;
 
+/// What may change while a server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    pub limits: Limits,
+    pub load: LoadPolicy,
+    pub marks: AllowedMarks,
+    pub privacy: Privacy,
+}
+
 /// How a server is to run.
 #[derive(Clone)]
 pub struct ServerOptions {
@@ -62,6 +71,13 @@ pub struct ServerOptions {
     pub quota: Arc<Mutex<Quota>>,
     /// How wrong the clock is to run by which sessions are stamped; for tests.
     pub clock: ClockDistortion,
+}
+
+impl ServerOptions {
+    /// Those that may change later.
+    pub(super) fn rules(&self) -> Rules {
+        Rules { limits: self.limits, load: self.load, marks: self.marks, privacy: self.privacy }
+    }
 }
 
 impl Default for ServerOptions {

@@ -97,7 +97,7 @@ fn take(
         sequence: reply.sequence,
         sent: reply.sent,
     };
-    let octet = shared.options.marks.octet(reply.octet);
+    let octet = shared.in_force().rules.marks.octet(reply.octet);
     let outcome = port.send(&octets[..reply.length], route, octet, departing);
     if outcome.as_ref().is_err_and(is_not_ready) {
         // The line has not lost it.

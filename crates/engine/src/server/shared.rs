@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rrul_model::environment::{Environment, HostState};
@@ -14,9 +14,9 @@ use rrul_proto::admission::quota::{Quota, QuotaError};
 use super::client_quota::ClientQuotas;
 use super::counters::Counters;
 use super::event::{EventKind, ServerEvent};
-use super::host::{LISTEN_DROPS, OwnSockets, Ways};
+use super::host::{self, LISTEN_DROPS, OwnSockets, Ways};
 use super::load_turns::LoadTurns;
-use super::options::ServerOptions;
+use super::options::{Rules, ServerOptions};
 use super::pages::runtime::Pages;
 use super::session::Sessions;
 use super::traffic::Traffic;
@@ -33,12 +33,25 @@ const FRAMING: usize = 100;
 /// Bytes of stack for the thread of a connection or session.
 pub(super) const STACK: usize = 512 << 10;
 
+/// Rules that are in force.
+pub(super) struct InForce {
+    pub(super) rules: Rules,
+    /// This host as clients may see it, read once: reading it disturbs what is being measured.
+    pub(super) environment: Environment,
+}
+
+impl InForce {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self { rules, environment: host::description(&rules) }
+    }
+}
+
 /// What the threads of a server share.
 pub(super) struct Shared {
     pub(super) options: ServerOptions,
     pub(super) clock: HostClock,
-    /// This host, read once: reading it disturbs what is being measured.
-    pub(super) environment: Environment,
+    /// What is in force; what `options` has of it is how the server began.
+    pub(super) in_force: RwLock<Arc<InForce>>,
     pub(super) sessions: Sessions,
     /// Its listeners and datagram sockets, to be asked what they dropped.
     pub(super) sockets: OwnSockets,
@@ -63,6 +76,20 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// The rules that are in force.
+    pub(super) fn in_force(&self) -> Arc<InForce> {
+        Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other rules in force, for sessions that open from now on.
+    pub(super) fn change(&self, rules: Rules) {
+        if self.in_force().rules != rules {
+            self.places.lock().unwrap_or_else(PoisonError::into_inner).resize(rules.limits.sessions);
+            self.turns.set_policy(rules.load);
+            *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(InForce::new(rules));
+        }
     }
 
     /// Reports an event, unless its source or all sources together have been too loud.
@@ -101,7 +128,7 @@ impl Shared {
     pub(super) fn host_state(&self, ways: &Ways) -> HostState {
         let mut state = environment::read_state(&ways.proven(), Extent::InUse);
         state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
-        match self.options.privacy {
+        match self.in_force().rules.privacy {
             Privacy::Open => state,
             // The client's own address is no secret to it.
             Privacy::Strict => state.without_names(),

@@ -33,6 +33,11 @@ impl FairShares {
         Self { places, held: 0, networks: HashMap::new() }
     }
 
+    /// Changes the number of places. Those that are held stay held.
+    pub fn resize(&mut self, places: u32) {
+        self.places = places;
+    }
+
     /// Takes one place for this address.
     ///
     /// # Errors
@@ -128,6 +133,17 @@ mod tests {
             assert!(matches!(shares.take(host), Err(NoPlace::Kept | NoPlace::Full)), "its second");
         }
         assert_eq!(shares.take(address("203.0.113.1")), Err(NoPlace::Full));
+    }
+
+    #[test]
+    fn places_that_are_held_outlast_a_smaller_number() {
+        let mut shares = FairShares::new(32);
+        assert_eq!(taken(&mut shares, |_| address("192.0.2.1")), 8);
+        shares.resize(4);
+        assert_eq!(shares.take(address("198.51.100.1")), Err(NoPlace::Full));
+        (0..8).for_each(|_| shares.give_back(address("192.0.2.1")));
+        assert_eq!(shares.held(), 0);
+        assert_eq!(taken(&mut shares, |number| IpAddr::from([198, 51, number as u8, 1])), 4);
     }
 
     #[test]

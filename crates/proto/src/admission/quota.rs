@@ -127,6 +127,11 @@ impl Quota {
         Self { limits, all: Usage::default(), networks: HashMap::new() }
     }
 
+    /// Changes what may be used. What was used stays so.
+    pub fn set_limits(&mut self, limits: QuotaLimits) {
+        self.limits = limits;
+    }
+
     /// What was kept as JSON; nothing used where it cannot be read.
     pub fn from_json(limits: QuotaLimits, json: &str) -> Result<Self, serde_json::Error> {
         let Stored { all, networks } = serde_json::from_str(json)?;
@@ -309,6 +314,16 @@ mod tests {
         let mut none = Quota::new(QuotaLimits { counts_private: true, ..QuotaLimits::NONE });
         assert!((0..1000).all(|_| none.begin(host(1, 1), NOW).is_ok()) && none.spend(host(1, 1), u64::MAX, NOW));
         assert!(none.networks.is_empty());
+    }
+
+    #[test]
+    fn new_limits_are_for_what_was_used_before_too() {
+        let mut quota = Quota::new(LIMITS);
+        (0..10).for_each(|_| quota.begin(host(1, 1), NOW).unwrap());
+        quota.set_limits(QuotaLimits { tests_per_hour: 10, ..LIMITS });
+        assert!(quota.begin(host(1, 1), NOW).is_err());
+        quota.set_limits(LIMITS);
+        assert!(quota.begin(host(1, 1), NOW).is_ok());
     }
 
     #[test]

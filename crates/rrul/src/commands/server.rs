@@ -7,50 +7,43 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rrul_engine::hangup;
 use rrul_engine::privacy::Privacy;
-use rrul_engine::server::{Limits, QuotaLimits, Server, ServerOptions};
+use rrul_engine::server::{Limits, QuotaLimits, Rules, Server, ServerOptions};
 
 use crate::arguments::ServerArguments;
 use crate::failure::Failure;
+use crate::live_screen::terminal;
 use crate::outcome::Outcome;
 use crate::output::say;
 use crate::secret_files::AccessFile;
 use crate::server_state::ServerState;
-use crate::{interruption, server_log};
+use crate::{interruption, server_config, server_log};
 
 /// Between two looks at whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
+pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure> {
     rrul_engine::open_files::raise_limit();
-    let limits = Limits {
-        sessions: arguments.max_sessions,
-        length: arguments.max_length,
-        flood_bits_per_second: arguments.allow_flood.0,
-        ..Limits::default()
-    };
     #[cfg(feature = "log")]
     let log = server_log::log(arguments.log_format);
     #[cfg(not(feature = "log"))]
     let log = server_log::log();
-    let quota_limits = QuotaLimits {
-        tests_per_hour: arguments.tests_per_hour,
-        octets_per_day: arguments.data_per_day.0,
-        total_tests_per_hour: arguments.all_tests_per_hour,
-        total_octets_per_day: arguments.all_data_per_day.0,
-        counts_private: arguments.count_private,
-    };
-    let mut state = ServerState::read(arguments.state, quota_limits)?;
-    let mut access = arguments.tokens.map(AccessFile::open).transpose()?;
+    let mut state = ServerState::read(arguments.state.clone(), quota_limits(&arguments))?;
+    let mut access = arguments.tokens.clone().map(AccessFile::open).transpose()?;
     // Before it announces that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
+    if arguments.config.is_some() {
+        hangup::watch();
+    }
+    let Rules { limits, load, marks, privacy } = rules(&arguments);
     let server = Server::start(ServerOptions {
-        addresses: arguments.listen,
+        addresses: arguments.listen.clone(),
         port: arguments.port,
         limits,
-        marks: arguments.dscp.unwrap_or_default(),
-        load: arguments.egress.unwrap_or_default(),
-        privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        marks,
+        load,
+        privacy,
         access: access.as_ref().map(AccessFile::list),
         log,
         quota: state.quota(),
@@ -69,6 +62,9 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     wait_for(&stop, None, || {
         state.write_now_and_then();
         access.iter_mut().for_each(AccessFile::look);
+        if hangup::taken() {
+            reload(&mut arguments, &server, &state);
+        }
         false
     });
     tell_manager(State::Stopping);
@@ -80,6 +76,75 @@ pub(crate) fn execute(arguments: ServerArguments) -> Result<Outcome, Failure> {
     drop(server);
     state.write();
     Ok(Outcome::Good)
+}
+
+/// Reads the options anew, and puts those in force that need no restart. With a mistake in the file all stay as they are.
+fn reload(arguments: &mut ServerArguments, server: &Server, state: &ServerState) {
+    let new = match server_config::completed(arguments.clone()) {
+        Ok(new) => new,
+        Err(failure) => return terminal::say(&format!("rrul: {failure}; the options stay as they are")),
+    };
+    let fixed = with_restart_alone(arguments, &new);
+    let how = if fixed.is_empty() { String::new() } else { format!("{} with a restart alone", fixed.join(", ")) };
+    state.set_limits(quota_limits(&new));
+    server.change(rules(&new), &how);
+    // The others stay as the server has begun, so that they are named the next time too.
+    let ServerArguments { listen, port, state: file, tokens, config, .. } = arguments.clone();
+    #[cfg(feature = "metrics")]
+    let metrics = arguments.metrics.clone();
+    #[cfg(feature = "log")]
+    let log_format = arguments.log_format;
+    *arguments = ServerArguments {
+        listen,
+        port,
+        state: file,
+        tokens,
+        config,
+        #[cfg(feature = "metrics")]
+        metrics,
+        #[cfg(feature = "log")]
+        log_format,
+        ..new
+    };
+}
+
+/// The options that differ and cannot change while the server runs.
+fn with_restart_alone(old: &ServerArguments, new: &ServerArguments) -> Vec<&'static str> {
+    let options = [
+        ("listen", old.listen != new.listen),
+        ("port", old.port != new.port),
+        ("state", old.state != new.state),
+        ("tokens", old.tokens != new.tokens),
+        #[cfg(feature = "metrics")]
+        ("metrics", old.metrics != new.metrics),
+        #[cfg(feature = "log")]
+        ("log-format", old.log_format != new.log_format),
+    ];
+    options.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+fn rules(arguments: &ServerArguments) -> Rules {
+    Rules {
+        limits: Limits {
+            sessions: arguments.max_sessions,
+            length: arguments.max_length,
+            flood_bits_per_second: arguments.allow_flood.0,
+            ..Limits::default()
+        },
+        load: arguments.egress.unwrap_or_default(),
+        marks: arguments.dscp.unwrap_or_default(),
+        privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+    }
+}
+
+fn quota_limits(arguments: &ServerArguments) -> QuotaLimits {
+    QuotaLimits {
+        tests_per_hour: arguments.tests_per_hour,
+        octets_per_day: arguments.data_per_day.0,
+        total_tests_per_hour: arguments.all_tests_per_hour,
+        total_octets_per_day: arguments.all_data_per_day.0,
+        counts_private: arguments.count_private,
+    }
 }
 
 /// Waits for the flag, the condition, or until this time has passed.

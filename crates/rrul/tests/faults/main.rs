@@ -20,6 +20,7 @@ mod endurance;
 mod families;
 mod files;
 mod hostile_files;
+mod hostile_server;
 mod hostile_text;
 mod killed;
 mod lab;

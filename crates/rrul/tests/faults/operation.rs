@@ -65,6 +65,34 @@ fn options_come_from_a_file() {
 }
 
 #[test]
+fn options_are_read_anew_while_a_test_goes_on() {
+    let (folder, other) = (Folder::with_plan(), Folder::with_plan());
+    folder.write("server.toml", "max-length = \"30s\"\n");
+    let path = folder.file("server.toml");
+    let mut server = Server::start(&["--config", path.to_str().unwrap()]);
+    let running = loaded(&server, &folder);
+    let reload = |text: &str, sign: &str| {
+        folder.write("server.toml", text);
+        let before = server.log().matches(sign).count();
+        server.signal("HUP");
+        wait_until(sign, || server.log().matches(sign).count() > before);
+    };
+    reload("max-length = \"2s\"\nstate = \"other.json\"\n", "options reloaded reason=\"state with a restart alone\"");
+    let refused = || end_of(run_short(&other, &server.name(), &[])).complains(&["refuses the test", "grants 2 s"]);
+    refused();
+    reload("max-lenght = \"30s\"\n", "server.toml: unknown key \"max-lenght\"");
+    refused();
+    reload("tests-per-hour = 1\ncount-private = true\n", "options reloaded sessions=");
+    let run = running.end();
+    assert!(matches!(run.code, Some(0 | 1)), "{run:#?}");
+    assert_eq!(Verdict::of(&folder.file("out.rrul")).summary["partial"], Value::Null);
+    let first = end_of(run_short(&other, &server.name(), &["--set", "load=1s"]));
+    assert!(matches!(first.code, Some(0 | 1)), "{first:#?}");
+    end_of(rrul(&other, &["run", &server.name(), "--plan", "short.toml", "-o", "x"])).complains(&["1 tests an hour"]);
+    server.assert_sound();
+}
+
+#[test]
 fn a_log_of_json_is_an_object_in_each_line() {
     let server = Server::start(&["--log-format", "json"]);
     let folder = Folder::with_plan();

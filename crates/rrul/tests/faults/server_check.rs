@@ -34,8 +34,18 @@ fn each_problem_is_one_line() {
     let run = end_of(rrul(
         &folder,
         &[
-            "server", "--check", "--config", "wrong.toml", "--listen", "127.0.0.1", "--port", &port, "--state",
-            "damaged.json", "--metrics", "192.0.2.1:9785",
+            "server",
+            "--check",
+            "--config",
+            "wrong.toml",
+            "--listen",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--state",
+            "damaged.json",
+            "--metrics",
+            "192.0.2.1:9785",
         ],
     ));
     assert_eq!(run.code, Some(1), "{run:#?}");

@@ -95,7 +95,9 @@ pub(crate) fn execute(given: ServerArguments) -> Outcome {
 fn port(PortTrial { address, transport, state }: &PortTrial) -> Finding {
     match state {
         PortState::Free => Finding::new(Grade::Good, "port", format!("{transport} {address} is free")),
-        PortState::NoFamily => Finding::new(Grade::Note, "port", format!("{transport} {address}: no IPv6 on this host")),
+        PortState::NoFamily => {
+            Finding::new(Grade::Note, "port", format!("{transport} {address}: no IPv6 on this host"))
+        }
         PortState::Refused(error) => Finding::new(Grade::Problem, "port", format!("{transport}: {error}")),
     }
 }
@@ -131,7 +133,9 @@ fn metrics(place: &str) -> Finding {
     };
     match problem {
         None => Finding::new(Grade::Good, "metrics", place),
-        Some(problem) => Finding::new(Grade::Problem, "metrics", format!("{place}: {problem}; choose another --metrics")),
+        Some(problem) => {
+            Finding::new(Grade::Problem, "metrics", format!("{place}: {problem}; choose another --metrics"))
+        }
     }
 }
 
@@ -139,7 +143,8 @@ fn descriptors(most: Option<u64>, sessions: u32) -> Finding {
     let needed = u64::from(Limits::default().connections) + u64::from(sessions) + OWN_DESCRIPTORS;
     match most {
         Some(most) if most < needed => {
-            let words = format!("{most} open files at most, {needed} needed at full use; raise LimitNOFILE or ulimit -Hn");
+            let words =
+                format!("{most} open files at most, {needed} needed at full use; raise LimitNOFILE or ulimit -Hn");
             Finding::new(Grade::Note, "open files", words)
         }
         _ => Finding::new(Grade::Good, "open files", format!("at least {needed}")),
@@ -229,7 +234,9 @@ impl Host {
         match small.clone().find(|(_, bytes)| *bytes < LEAST_UDP_BUFFER) {
             None => Finding::new(Grade::Good, "socket buffers", format!("at least {LEAST_UDP_BUFFER} bytes")),
             Some((name, bytes)) => {
-                let words = format!("net.core.{name} is {bytes} bytes, so that probes may be lost; raise it to {LEAST_UDP_BUFFER}");
+                let words = format!(
+                    "net.core.{name} is {bytes} bytes, so that probes may be lost; raise it to {LEAST_UDP_BUFFER}"
+                );
                 Finding::new(Grade::Note, "socket buffers", words)
             }
         }
