@@ -3,7 +3,7 @@
 //! - [`state`]: what it shows, fed with frames; pure
 //! - [`layout`], [`head`], [`rates`], [`delays`], [`equaliser`], [`panel`], [`palette`]: how it looks; pure
 //! - [`paint`]: from a picture to what the terminal is sent; pure
-//! - [`drawing`]: the thread that draws; [`no_drawing`] in a program without the feature `screen`
+//! - [`drawing`]: the thread that draws; `no_drawing` in a program without the feature `screen`
 //! - [`terminal`], [`settings`], [`guard`]: taking the terminal, and giving it back whatever happens
 //!
 //! Drawing never waits for measuring and is never waited for: a thread of its own at low priority takes frames from a

@@ -1,4 +1,4 @@
-//! The thread that draws, and what it is told.
+//! The thread that draws, and what is sent to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -5,7 +5,7 @@ use rrul_model::time::TestTime;
 
 use super::terminal::Candidate;
 
-/// There is none.
+/// Without a value: this program has no screen.
 pub(crate) enum LiveScreen {}
 
 impl LiveScreen {

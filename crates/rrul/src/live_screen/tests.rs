@@ -1,5 +1,7 @@
 //! The screen as a picture, at the sizes that terminals have, and what a terminal makes of it.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
+
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::time::Duration;
