@@ -1,4 +1,4 @@
-# make build | man | router | packages | demo | test | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
+# make build | man | router | packages | demo | test | soak | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,7 +6,7 @@ NPM ?= npm
 BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build man router packages demo test check docs fuzz bench gallery accuracy web tools
+.PHONY: help build man router packages demo test soak check docs fuzz bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,6 +57,13 @@ demo: build ## a bloated link and a managed one, measured, compared, drawn and r
 test: tools web ## every test, with the count of what ran and of what was skipped and why
 	@scripts/tools test
 	scripts/test
+
+# Seconds of the attacks.
+DURATION ?= 3600
+
+soak: tools web ## a server under every attack at once for an hour, or DURATION=86400 seconds, beside five clients; prints what it took
+	@scripts/tools test
+	RRUL_SOAK_SECONDS=$(DURATION) $(CARGO) test --release -p rrul --test faults soak:: -- --nocapture
 
 check: tools web ## format, lints, words, spelling and links, licenses and advisories of dependencies
 	@scripts/tools check

@@ -11,14 +11,14 @@ use crate::verdict::Verdict;
 
 /// The resources of a process.
 #[derive(Debug, Clone, Copy)]
-struct Holdings {
+pub(crate) struct Holdings {
     /// VmRSS, KiB.
-    memory: u64,
-    threads: u64,
-    descriptors: usize,
+    pub(crate) memory: u64,
+    pub(crate) threads: u64,
+    pub(crate) descriptors: usize,
 }
 
-fn holdings(process: u32) -> Holdings {
+pub(crate) fn holdings(process: u32) -> Holdings {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let number = |key: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
@@ -29,7 +29,7 @@ fn holdings(process: u32) -> Holdings {
 }
 
 /// Opens a session, goes more or less far with it, and is gone.
-fn vanish(server: &Server, round: usize) {
+pub(crate) fn vanish(server: &Server, round: usize) {
     let mut client = Client::new(server.address());
     if round % 2 == 1 {
         return;

@@ -34,6 +34,7 @@ mod program;
 mod quota;
 mod recordings;
 mod server_check;
+mod soak;
 mod strangers;
 mod tuning;
 mod verdict;
