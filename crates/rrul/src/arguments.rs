@@ -137,7 +137,10 @@ pub(crate) struct ServerArguments {
     /// 0bit/s refuses floods.
     #[arg(long, value_name = "RATE", default_value = "0bit/s", help_heading = "Limits")]
     pub(crate) allow_flood: rrul_model::units::BitRate,
-    /// Send clients no host name, addresses or interface names of this host
+    /// Send clients no names, addresses, versions or settings of this host
+    ///
+    /// Left out are host name, addresses, interface names, kernel, processor, kernel settings and counters of the whole host. Load of
+    /// the processors, drops of the server's sockets and the interfaces of the test are still sent: verdicts need them.
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
     /// Test only for clients that have a token of this file [default: for all]

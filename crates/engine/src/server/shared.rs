@@ -126,13 +126,14 @@ impl Shared {
 
     /// This host now, as far as packets to a client pass it.
     pub(super) fn host_state(&self, ways: &Ways) -> HostState {
-        let mut state = environment::read_state(&ways.proven(), Extent::InUse);
-        state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
-        match self.in_force().rules.privacy {
+        let state = environment::read_state(&ways.proven(), Extent::InUse);
+        let mut state = match self.in_force().rules.privacy {
             Privacy::Open => state,
             // The client's own address is no secret to it.
-            Privacy::Strict => state.without_names(),
-        }
+            Privacy::Strict => state.without_names().without_profile(),
+        };
+        state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
+        state
     }
 }
 

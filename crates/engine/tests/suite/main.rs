@@ -9,5 +9,6 @@ mod load_end;
 mod loopback;
 mod names_and_short_flows;
 mod page_client;
+mod private_server;
 mod streams;
 mod voice;

@@ -1,5 +1,7 @@
 //! What a privacy switch takes out of a host's description: everything that identifies it or its location.
 
+use std::collections::BTreeMap;
+
 use super::{Environment, HostState};
 
 impl Environment {
@@ -11,6 +13,20 @@ impl Environment {
         self.host.clear();
         self.state = self.state.without_names().without_peer();
         self
+    }
+
+    /// The same host without what it runs on and how it is set up. What figures are computed with stays.
+    #[must_use]
+    pub fn without_profile(self) -> Self {
+        Self {
+            kernel: String::new(),
+            processor: String::new(),
+            virtualisation: String::new(),
+            governors: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            state: self.state.without_profile(),
+            ..self
+        }
     }
 }
 
@@ -27,6 +43,15 @@ impl HostState {
             interface.name = format!("{}{}", interface.kind, interface.index);
         }
         self
+    }
+
+    /// The same state without counters of the whole host.
+    ///
+    /// Interfaces stay, with their counters and queues: without them the host's own queue is taken for one of the path.
+    #[must_use]
+    pub fn without_profile(self) -> Self {
+        let kernel_counters = BTreeMap::new();
+        Self { load_average: Vec::new(), core_frequencies: Vec::new(), kernel_counters, ..self }
     }
 
     /// The same state without the other host's addresses.
@@ -69,5 +94,32 @@ mod tests {
         let left = host.without_names();
         assert_eq!((left.cores, left.state.interfaces[0].name.as_str()), (4, "ethernet3"));
         assert_eq!((left.state.routes[0].mtu, left.state.routes[0].translated), (Some(1480), Some(false)));
+    }
+
+    #[test]
+    fn what_a_host_runs_on_is_left_out_and_what_figures_need_is_kept() {
+        let text = "profile".to_owned();
+        let state = HostState {
+            load_average: vec![1],
+            core_frequencies: vec![2],
+            kernel_counters: BTreeMap::from([(text.clone(), 3)]),
+            interfaces: vec![Interface { in_use: true, ..Interface::default() }],
+            ..HostState::default()
+        };
+        let host = Environment {
+            kernel: text.clone(),
+            processor: text.clone(),
+            virtualisation: text.clone(),
+            governors: BTreeMap::from([(text.clone(), 4)]),
+            settings: BTreeMap::from([(text.clone(), text)]),
+            cores: 4,
+            ticks_per_second: 100,
+            state,
+            ..Environment::default()
+        };
+        let left = host.without_profile();
+        let interfaces = vec![Interface { in_use: true, ..Interface::default() }];
+        let state = HostState { interfaces, ..HostState::default() };
+        assert_eq!(left, Environment { cores: 4, ticks_per_second: 100, state, ..Environment::default() });
     }
 }
