@@ -236,6 +236,7 @@ fn described(recording: &Recording) -> TestDescription {
         created: header.created.clone(),
         client_clock: header.imported.is_none().then(clock),
         server: header.server_name.clone(),
+        encrypted: header.imported.is_none().then_some(header.encrypted),
         settings: settings(&header.plan),
         families: header.families.clone(),
         absent_families: header.absent_families.clone(),

@@ -61,6 +61,9 @@ pub struct TestDescription {
     pub created: String,
     /// The server as the user named it.
     pub server: String,
+    /// Whether the control connection was encrypted (TLS 1.3); `None` when rrul did not measure it.
+    #[serde(skip)]
+    pub encrypted: Option<bool>,
     /// Address families under test.
     ///
     /// Source: spec, Test Requirements.

@@ -1,7 +1,9 @@
-//! Control messages over a TCP connection.
+//! Control messages over a TCP connection, plain or encrypted.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+mod stream;
+mod tls;
+
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use rrul_model::printable;
@@ -9,6 +11,9 @@ use rrul_proto::control::{ControlError, FRAME_HEADER_OCTETS, FrameHeader};
 use rrul_proto::limits::EXPANDED_OCTETS;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error};
+
+pub use stream::{ControlStream, ReadBefore};
+pub use tls::{Fingerprint, FingerprintError, KeyError, ServerKey};
 
 /// Why a message could not be exchanged.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +27,10 @@ pub enum LinkError {
     #[error(transparent)]
     Message(#[from] ControlError),
 }
+
+/// For what bytes are exported from an encrypted connection (RFC 8446, section 7.5).
+pub(crate) const ACCESS_LABEL: &str = "EXPORTER-rrul-access";
+pub(crate) const STREAM_LABEL: &str = "EXPORTER-rrul-streams";
 
 /// Whether payloads may be compressed: only from server to client, so that no stranger makes a server expand anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +65,7 @@ pub fn write(stream: &mut impl Write, message: &impl Serialize, compression: Com
 /// # Errors
 /// When nothing comes in time, the other end closes, or what comes is no message.
 pub fn read<M: DeserializeOwned>(
-    stream: &mut TcpStream,
+    stream: &mut impl ReadBefore,
     patience: Duration,
     compression: Compression,
 ) -> Result<M, LinkError> {
@@ -68,7 +77,7 @@ pub fn read<M: DeserializeOwned>(
 /// # Errors
 /// As [`read`].
 pub fn read_counted<M: DeserializeOwned>(
-    stream: &mut TcpStream,
+    stream: &mut impl ReadBefore,
     patience: Duration,
     compression: Compression,
 ) -> Result<(M, u64), LinkError> {
@@ -106,15 +115,10 @@ fn failure(error: io::Error, silent: impl Fn() -> LinkError) -> LinkError {
 ///
 /// # Errors
 /// `TimedOut` at the deadline, `UnexpectedEof` when the stream ends first.
-pub fn read_exact_until(stream: &mut TcpStream, octets: &mut [u8], deadline: Instant) -> io::Result<()> {
+pub fn read_exact_until(stream: &mut impl ReadBefore, octets: &mut [u8], deadline: Instant) -> io::Result<()> {
     let mut filled = 0;
     while filled < octets.len() {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut octets[filled..]) {
+        match stream.read_before(&mut octets[filled..], deadline) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -128,7 +132,7 @@ pub fn read_exact_until(stream: &mut TcpStream, octets: &mut [u8], deadline: Ins
 mod tests {
     use super::*;
     use rrul_proto::control::ClientMessage;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

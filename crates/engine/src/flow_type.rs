@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords};
+use rrul_model::flow::{Direction, FlowId, FlowSpec, FlowTypeWords};
 use rrul_model::phase::{self, PhaseWindow};
 use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::BitRate;
+use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
+use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
 
 use crate::endpoint::Endpoint;
@@ -25,6 +27,8 @@ pub(crate) struct Initiation {
     pub(crate) end: Arc<Endpoint>,
     /// What binds streams and test packets to the session.
     pub(crate) token: Token,
+    /// What its streams are opened with, where the control connection is encrypted.
+    pub(crate) stream_key: Option<StreamKey>,
     /// The server's address in each family under test.
     pub(crate) servers: Vec<SocketAddr>,
     pub(crate) seed: u64,
@@ -41,6 +45,12 @@ impl Initiation {
     pub(crate) fn page_turn(&self) -> MutexGuard<'_, ()> {
         // Nothing is behind the lock that a panic could have left half done.
         self.page_turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what the client says first on a connection of this flow.
+    pub(crate) fn stream_opening(&self, flow: FlowId) -> [u8; CLIENT_OCTETS] {
+        let opening = ClientOpening::new(Purpose::Stream, self.token, flow.0);
+        self.stream_key.as_ref().map_or(opening, |key| key.seal(opening, self.token)).encode()
     }
 
     /// When what a flow has begun is given up and reset.
@@ -209,6 +219,7 @@ mod tests {
         let initiation = Initiation {
             end,
             token: Token::NONE,
+            stream_key: None,
             servers: Vec::new(),
             seed: 7,
             privacy: Privacy::Strict,

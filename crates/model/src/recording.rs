@@ -77,6 +77,9 @@ pub struct Header {
     pub absent_families: Vec<AbsentFamily>,
     /// The server as the user named it.
     pub server_name: String,
+    /// Whether the control connection was encrypted (TLS 1.3).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub encrypted: bool,
     /// Its address, per family under test.
     pub server_addresses: Vec<std::net::IpAddr>,
     /// How the two hosts' clocks were matched.

@@ -21,6 +21,7 @@ pub mod session_name;
 pub mod session_reflector;
 pub mod session_sender;
 pub mod short_flow;
+pub mod stream_key;
 
 pub mod test_packet;
 pub mod token;

@@ -44,10 +44,18 @@ impl Offers {
     pub const NONE: Self = Self(0);
     /// It answers challenges, with a token or by saying that it has none.
     pub const ACCESS: Self = Self(1);
+    /// It speaks TLS on this connection, when the server answers [`Status::Secure`].
+    pub const TLS: Self = Self(2);
 
     /// Those of the octet; bits that this version does not know are left out.
     fn from_octet(octet: u8) -> Self {
-        Self(octet & Self::ACCESS.0)
+        Self(octet & (Self::ACCESS.0 | Self::TLS.0))
+    }
+
+    /// These and those.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
     }
 
     /// Whether it offers all of these.
@@ -136,10 +144,12 @@ pub enum Status {
     Unknown,
     /// The server demands what the client does not offer.
     Lacking,
+    /// Accepted, and the client begins TLS on this connection.
+    Secure,
 }
 
 impl Status {
-    pub const ALL: [Self; 5] = [Self::Accepted, Self::Version, Self::Busy, Self::Unknown, Self::Lacking];
+    pub const ALL: [Self; 6] = [Self::Accepted, Self::Version, Self::Busy, Self::Unknown, Self::Lacking, Self::Secure];
 
     fn code(self) -> u8 {
         match self {
@@ -148,6 +158,7 @@ impl Status {
             Self::Busy => 2,
             Self::Unknown => 3,
             Self::Lacking => 4,
+            Self::Secure => 5,
         }
     }
 }
@@ -230,7 +241,7 @@ mod tests {
         octets[7] = 0xff;
         let offers = ClientOpening::decode(&octets).unwrap().offers;
         assert!(offers.has(Offers::ACCESS) && !Offers::NONE.has(Offers::ACCESS));
-        octets[7] = 0xfe;
+        octets[7] = 0xfc;
         assert_eq!(ClientOpening::decode(&octets), Ok(ClientOpening::control(Offers::NONE)));
     }
 

@@ -84,7 +84,7 @@ pub(crate) enum Command {
     #[cfg(feature = "export")]
     /// Convert a recording to CSV, JSON, Parquet, HAR or Flent's format
     Convert(ConvertArguments),
-    /// Make tokens that open the sessions of a server
+    /// Make and show keys of servers, and tokens of clients
     Key(KeyArguments),
     /// List plans, charts, flow types, links, link layers, metrics and scores
     List(ListArguments),
@@ -149,6 +149,15 @@ pub(crate) struct ServerArguments {
     /// file (mode 0600). Changes take effect within a second: sessions of a token that is removed end.
     #[arg(long, value_name = "FILE", help_heading = "Access")]
     pub(crate) tokens: Option<PathBuf>,
+    /// Encrypt control connections with the key of this file [default: plain]
+    ///
+    /// TLS 1.3. `rrul key new FILE` makes the key; only its owner may read the file (mode 0600). Clients remember the key and refuse
+    /// another one later. Clients that do not encrypt are refused.
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    pub(crate) key: Option<PathBuf>,
+    /// With --key: also test for clients that do not encrypt
+    #[arg(long, help_heading = "Access")]
+    pub(crate) allow_plain: bool,
     /// Tests an hour of one network; 0 is no limit
     ///
     /// A network is a /24 of IPv4 or a /48 of IPv6. Private and loopback addresses are not counted without --count-private.
@@ -271,6 +280,37 @@ pub(crate) struct AccessArguments {
     /// environment variable RRUL_TOKEN_FILE names is used.
     #[arg(long, value_name = "FILE", help_heading = "Access")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Encrypt the control connection: auto, always or never
+    ///
+    /// auto encrypts when the server has a key, and always when it had one in an earlier test.
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, help_heading = "Access")]
+    pub(crate) encrypt: EncryptChoice,
+    /// Test only if this is the server's key [default: the key of the first test]
+    ///
+    /// FINGERPRINT is what rrul key show FILE prints at the server. Without it the key of the first test is remembered, in
+    /// ~/.local/share/rrul/known_servers, and another one is refused later.
+    #[arg(long, value_name = "FINGERPRINT", help_heading = "Access")]
+    pub(crate) server_key: Option<rrul_engine::control_link::Fingerprint>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EncryptChoice {
+    /// When the server has a key
+    Auto,
+    /// Or not test
+    Always,
+    /// Not even when the server has a key
+    Never,
+}
+
+impl From<EncryptChoice> for rrul_engine::client::Encryption {
+    fn from(choice: EncryptChoice) -> Self {
+        match choice {
+            EncryptChoice::Auto => Self::Offered,
+            EncryptChoice::Always => Self::Required,
+            EncryptChoice::Never => Self::Never,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -281,6 +321,18 @@ pub(crate) struct KeyArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyAction {
+    /// Make a key for rrul server --key, and print its fingerprint
+    New {
+        /// File to write
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Print the fingerprint of a key
+    Show {
+        /// File of the key
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Print a new token, as a line for rrul server --tokens
     ///
     /// The client keeps the same line in the file of rrul run --token-file.

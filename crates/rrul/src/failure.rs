@@ -97,6 +97,8 @@ pub(crate) enum ContentError {
     AlreadyConverted,
     #[error("no page was loaded in this test: nothing to convert")]
     NoPages,
+    #[error(transparent)]
+    Key(#[from] rrul_engine::control_link::KeyError),
     #[error("others may read this secret (mode {mode:04o}); run chmod 600 on it")]
     OpenSecret { mode: u32 },
     #[error("{0}")]

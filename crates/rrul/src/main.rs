@@ -7,7 +7,7 @@
 //! - [`batch`]: many tests from one file
 //! - [`plan_book`]: the plans that come with the program, and those in files
 //! - [`server_config`], [`server_log`], [`server_state`]: options of a server from a file; what it reports, and keeps
-//! - [`secret_files`]: tokens as files
+//! - [`secret_files`], [`known_servers`]: tokens and keys as files; servers that were met before
 //! - [`store`]: recordings as files
 //! - [`together`]: several of them at once
 //! - [`parquet_table`]: tables as Parquet
@@ -32,6 +32,7 @@ mod batch;
 mod commands;
 mod failure;
 mod interruption;
+mod known_servers;
 mod live_screen;
 mod measurement;
 mod outcome;

@@ -1,12 +1,13 @@
-//! Files with secrets: tokens. One that others than its owner may read is refused.
+//! Files with secrets: tokens, and keys of servers. One that others than its owner may read is refused.
 
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use rrul_engine::control_link::ServerKey;
 use rrul_engine::server::{AccessList, AccessToken, MOST_TOKENS, Secret, SharedAccessList};
 
 use crate::failure::{ContentError, Failure};
@@ -42,6 +43,17 @@ pub(crate) fn client_token(option: Option<&Path>) -> Result<Option<Secret>, Fail
     let first = lines(&text).next().and_then(|(_, line)| line.split_whitespace().next()).unwrap_or_default();
     let secret = Secret::from_text(first).map_err(|error| wrong(path, 1, error))?;
     Ok(Some(secret))
+}
+
+/// The key of a server.
+pub(crate) fn server_key(path: &Path) -> Result<ServerKey, Failure> {
+    ServerKey::from_pem(&read(path)?).map_err(|error| Failure::content(path, error))
+}
+
+/// Creates a file that only its owner may read.
+pub(crate) fn create(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// The list of a server's tokens, and the file that it comes from.

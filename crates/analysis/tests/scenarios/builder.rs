@@ -60,6 +60,7 @@ impl Scenario {
             families: vec![AddressFamily::Ipv4],
             absent_families: Vec::new(),
             server_name: "server.example".to_owned(),
+            encrypted: false,
             server_addresses: Vec::new(),
             clocks: Clocks::default(),
             line_rate: None,

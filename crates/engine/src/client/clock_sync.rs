@@ -1,7 +1,6 @@
 //! Placing T0 on the server's clock: a few quick questions, of which the fastest answer counts.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 
 use super::control_client::{listen, send};
 use crate::clock::RawTime;
-use crate::control_link::LinkError;
+use crate::control_link::{ControlStream, LinkError};
 
 const QUESTIONS: u32 = 20;
 
@@ -38,7 +37,7 @@ impl Matched {
 }
 
 /// Asks the server for its time. The answer of the smallest round trip has waited least, on either way.
-pub(super) fn match_clocks(control: &mut TcpStream, stop: &AtomicBool) -> Result<Matched, LinkError> {
+pub(super) fn match_clocks(control: &mut ControlStream, stop: &AtomicBool) -> Result<Matched, LinkError> {
     let mut best: Option<Matched> = None;
     let mut read_at = RawTime::now();
     for id in 0..QUESTIONS {

@@ -12,11 +12,13 @@ use rrul_model::recording::AbsentFamily;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, Offers, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
 
 use super::control_client::{Heartbeat, listen, send};
 use super::options::{Families, NameError, RunError, RunOptions};
-use crate::control_link::{LinkError, read_exact_until};
+use super::server_trust::{Encryption, TrustError};
+use crate::control_link::{ACCESS_LABEL, ControlStream, LinkError, STREAM_LABEL, read_exact_until};
 
 /// How long the handshakes of one family may take together: the other family's connection waits meanwhile, and a server
 /// closes one that says nothing for 5 s.
@@ -27,8 +29,10 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// A session is open and every family under test is proven.
 pub(super) struct Connected {
-    pub(super) control: TcpStream,
+    pub(super) control: ControlStream,
     pub(super) token: Token,
+    /// What streams are opened with, where the control connection is encrypted.
+    pub(super) stream_key: Option<StreamKey>,
     pub(super) limits: Limits,
     pub(super) server: Box<Environment>,
     /// The server's address in each family under test.
@@ -73,9 +77,10 @@ pub(super) fn connect(
             .next()
             .unwrap_or(RunError::Name { server: options.server.clone(), reason: NameError::Unreached }));
     }
-    let (_, (mut control, address)) = connected.remove(0);
-    open(&mut control, address, ClientOpening::control(Offers::ACCESS))?;
-    let (token, server, limits, hears_alive) = match enter(&mut control, options, stop)? {
+    let (_, (control, address)) = connected.remove(0);
+    let (mut control, greetings) = secured(control, address, options)?;
+    let stream_key = control.export(STREAM_LABEL, &greetings).map(|octets| StreamKey::new(&octets));
+    let (token, server, limits, hears_alive) = match enter(&mut control, &greetings, options, stop)? {
         ServerMessage::Welcome { token, environment, limits, hears_alive } => (token, environment, limits, hears_alive),
         ServerMessage::Refused { retry_after: Some(_), .. } => return Err(RunError::Full { address }),
         ServerMessage::Refused { reason, .. } => {
@@ -86,16 +91,58 @@ pub(super) fn connect(
     };
     let mut proven = vec![address];
     for (family, (mut stream, address)) in connected {
-        match open(&mut stream, address, ClientOpening::new(Purpose::Presence, token, 0)) {
-            Ok(()) => proven.push(address),
+        let presence = ClientOpening::new(Purpose::Presence, token, 0);
+        let presence = stream_key.as_ref().map_or(presence, |key| key.seal(presence, token));
+        match open(&mut stream, address, presence) {
+            Ok(_) => proven.push(address),
             Err(error) => absents.push(absent(family, reason_of(&error))),
         }
     }
-    Ok(Connected { control, token, limits, server, proven, absent: absents, heartbeat: Heartbeat::new(hears_alive) })
+    Ok(Connected {
+        control,
+        token,
+        stream_key,
+        limits,
+        server,
+        proven,
+        absent: absents,
+        heartbeat: Heartbeat::new(hears_alive),
+    })
+}
+
+/// The control connection, opened and encrypted as the user wants it, and what both ends have said in the clear.
+fn secured(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    options: &RunOptions,
+) -> Result<(ControlStream, Vec<u8>), RunError> {
+    let trust = &options.trust;
+    let refused = |source| RunError::Trust { server: options.server.clone(), source };
+    let encrypts = trust.encryption != Encryption::Never;
+    let offers = if encrypts { Offers::ACCESS.and(Offers::TLS) } else { Offers::ACCESS };
+    let opening = ClientOpening::control(offers);
+    let answer = match open(&mut stream, address, opening) {
+        Err(RunError::Lacking { .. }) if !encrypts => return Err(refused(TrustError::EncryptedOnly)),
+        answer => answer?,
+    };
+    let greetings = [&opening.encode()[..], &answer.encode()].concat();
+    if answer.status != Status::Secure {
+        trust.meet_plain().map_err(refused)?;
+        return Ok((ControlStream::plain(stream), greetings));
+    }
+    let (stream, met) = ControlStream::connect(stream, Instant::now() + ANSWER_TIME)
+        .map_err(|error| refused(TrustError::Handshake(error.to_string())))?;
+    trust.meet(&met).map_err(refused)?;
+    Ok((stream, greetings))
 }
 
 /// The server's first message, or its second where the first asks for a token.
-fn enter(control: &mut TcpStream, options: &RunOptions, stop: &AtomicBool) -> Result<ServerMessage, RunError> {
+fn enter(
+    control: &mut ControlStream,
+    greetings: &[u8],
+    options: &RunOptions,
+    stop: &AtomicBool,
+) -> Result<ServerMessage, RunError> {
     let lost = |source| {
         if stop.load(Ordering::Relaxed) {
             return RunError::Stopped;
@@ -104,7 +151,9 @@ fn enter(control: &mut TcpStream, options: &RunOptions, stop: &AtomicBool) -> Re
     };
     let first = listen(control, stop).map_err(lost)?;
     let ServerMessage::Challenge { challenge } = first else { return Ok(first) };
-    let proof = options.token.as_ref().map(|token| token.prove(&challenge, &[]));
+    let binding = control.export(ACCESS_LABEL, greetings);
+    let binding = binding.as_ref().map_or(&[][..], |octets| octets);
+    let proof = options.token.as_ref().map(|token| token.prove(&challenge, binding));
     send(control, &ClientMessage::Proof { proof }).map_err(lost)?;
     listen(control, stop).map_err(lost)
 }
@@ -161,7 +210,7 @@ fn advice(error: &io::Error, port: u16) -> String {
 }
 
 /// Says what the connection is for, and understands the answer.
-fn open(stream: &mut TcpStream, address: SocketAddr, opening: ClientOpening) -> Result<(), RunError> {
+fn open(stream: &mut TcpStream, address: SocketAddr, opening: ClientOpening) -> Result<ServerOpening, RunError> {
     let failed = |reason: String| RunError::Connect { address, reason };
     let not_rrul = || failed("something answers there, but not an rrul server; check host and port".to_owned());
     let mut exchange = || -> io::Result<[u8; SERVER_OCTETS]> {
@@ -179,15 +228,13 @@ fn open(stream: &mut TcpStream, address: SocketAddr, opening: ClientOpening) -> 
         _ => not_rrul(),
     })?;
     match ServerOpening::decode(&answer) {
-        Ok(ServerOpening { status: Status::Accepted, .. }) => Ok(()),
+        Ok(opening @ ServerOpening { status: Status::Accepted | Status::Secure, .. }) => Ok(opening),
         Ok(opening @ ServerOpening { status: Status::Version, .. }) => Err(failed(opening.version_message())),
         Ok(ServerOpening { status: Status::Busy, .. }) => Err(RunError::Full { address }),
         Ok(ServerOpening { status: Status::Unknown, .. }) => {
             Err(failed("the server no longer knows the session".to_owned()))
         }
-        Ok(ServerOpening { status: Status::Lacking, .. }) => {
-            Err(failed("the server demands what this client does not offer; update this client".to_owned()))
-        }
+        Ok(ServerOpening { status: Status::Lacking, .. }) => Err(RunError::Lacking { address }),
         Err(error @ OpeningError::UnknownStatus(_)) => {
             Err(failed(format!("the server says {error}; update this client")))
         }

@@ -1,21 +1,19 @@
 //! Talking to the server over the control connection, with an ear for the user who wants to stop.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rrul_proto::admission::session_lease::HEARTBEAT_INTERVAL;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
-use crate::control_link::{self, Compression, LinkError};
+use crate::control_link::{self, Compression, ControlStream, LinkError};
 use crate::endpoint::test_course::PATIENCE;
-use crate::socket::wait;
 
 /// How long an answer of the server may take: it may have to pass a full queue.
 pub(super) const ANSWER_TIME: Duration = Duration::from_secs(15);
 
-pub(super) fn send(stream: &mut TcpStream, message: &ClientMessage) -> Result<(), LinkError> {
+pub(super) fn send(stream: &mut ControlStream, message: &ClientMessage) -> Result<(), LinkError> {
     control_link::write(stream, message, Compression::Never)
 }
 
@@ -37,7 +35,7 @@ impl Heartbeat {
     }
 
     /// Says so if it is time. A server that is lost shows in what it sends.
-    pub(super) fn beat(&mut self, control: &mut TcpStream) {
+    pub(super) fn beat(&mut self, control: &mut ControlStream) {
         let is_due = self.said.is_none_or(|said| said.elapsed() >= HEARTBEAT_INTERVAL);
         if self.heard && is_due {
             self.said = Some(Instant::now());
@@ -47,9 +45,9 @@ impl Heartbeat {
 }
 
 /// Waits for the server's next message until the user stops the test.
-pub(super) fn listen(stream: &mut TcpStream, stop: &AtomicBool) -> Result<ServerMessage, LinkError> {
+pub(super) fn listen(stream: &mut ControlStream, stop: &AtomicBool) -> Result<ServerMessage, LinkError> {
     let deadline = Instant::now() + ANSWER_TIME;
-    while !wait::readable(&[&*stream], PATIENCE)? {
+    while !stream.readable(PATIENCE)? {
         if stop.load(Ordering::Relaxed) {
             return Err(io::Error::new(io::ErrorKind::Interrupted, "stopped by the user").into());
         }

@@ -13,6 +13,7 @@ mod redacting_observer;
 mod report_budget;
 mod run_loop;
 mod server_names;
+mod server_trust;
 mod trace_rate;
 mod waiting_line;
 
@@ -30,6 +31,7 @@ use rrul_model::recording::{Clocks, End, FORMAT, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ControlError, ServerMessage};
 use rrul_proto::limits::{FRAME_OCTETS, Limits, STRING_OCTETS};
+use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;
@@ -46,6 +48,7 @@ pub use memory_recorder::MemoryRecorder;
 pub use options::{Families, NameError, PlaceInLine, RunError, RunObserver, RunOptions};
 use report_budget::ReportBudget;
 use run_loop::{Ending, OpenLoad};
+pub use server_trust::{Encryption, ExpectedKey, FirstMeeting, ServerTrust, TrustError};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
 const LEAD: Duration = Duration::from_millis(400);
@@ -86,7 +89,7 @@ fn run_for(
     end_load: &AtomicBool,
 ) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, limits, server, proven, absent, mut heartbeat } =
+    let Connected { mut control, token, stream_key, limits, server, proven, absent, mut heartbeat } =
         waiting_line::connected(options, audience, stop, || connecting::connect(options, &names, stop))?;
     // At once: what the server grants depends on it.
     heartbeat.beat(&mut control);
@@ -162,7 +165,7 @@ fn run_for(
         }
     }
     let threads = std::thread::scope(|scope| {
-        let initiating = scope.spawn(|| initiate(&standing, &proven, token, options, &end));
+        let initiating = scope.spawn(|| initiate(&standing, &proven, (token, stream_key), options, &end));
         while !initiating.is_finished() {
             if stop.load(Ordering::Relaxed) {
                 end.stop();
@@ -195,6 +198,7 @@ fn run_for(
         phases: options.plan.phase_windows(),
         families,
         absent_families: absent,
+        encrypted: control.is_encrypted(),
         server_name: if_open(options.privacy, options.server.clone()),
         server_addresses: if_open(options.privacy, proven.iter().map(SocketAddr::ip).collect()),
         line_rate,
@@ -290,13 +294,14 @@ fn forget_site(parameters: &mut Parameters) {
 fn initiate(
     flows: &[&FlowSpec],
     servers: &[SocketAddr],
-    token: Token,
+    (token, stream_key): (Token, Option<StreamKey>),
     options: &RunOptions,
     end: &Arc<Endpoint>,
 ) -> Vec<std::thread::JoinHandle<()>> {
     let initiation = Initiation {
         end: Arc::clone(end),
         token,
+        stream_key,
         servers: servers.to_vec(),
         seed: Random(options.seed).next(),
         privacy: options.privacy,

@@ -9,6 +9,7 @@ use rrul_model::recording::{End, Frame, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::access::Secret;
 
+use super::server_trust::{ServerTrust, TrustError};
 use crate::control_link::LinkError;
 use crate::privacy::Privacy;
 
@@ -36,6 +37,8 @@ pub struct RunOptions {
     pub privacy: Privacy,
     /// What opens a session at servers that test for holders of a token alone.
     pub token: Option<Secret>,
+    /// How the server is recognized.
+    pub trust: ServerTrust,
     /// Whether to wait in line where other tests are ahead.
     pub wait: bool,
     /// Seed of every schedule; the same seed gives the same schedules.
@@ -91,6 +94,14 @@ pub enum RunError {
         /// Why, and what to do.
         reason: String,
     },
+    #[error("{server}: {source}")]
+    Trust {
+        /// As the user wrote it.
+        server: String,
+        source: TrustError,
+    },
+    #[error("{address}: the server demands what this client does not offer; update this client")]
+    Lacking { address: SocketAddr },
     #[error("{address}: the server is busy with other tests; try again in a minute")]
     Full { address: SocketAddr },
     #[error("{server}: connection lost before the test began: {source}")]

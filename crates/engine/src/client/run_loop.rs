@@ -1,7 +1,6 @@
 //! Leading a test from T0 to its end: frames of both ends are handed on until all is there.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -21,7 +20,7 @@ use super::drain_watch::DrainWatch;
 use super::options::RunObserver;
 use super::report_budget::ReportBudget;
 use crate::clock::test_clock::TestClock;
-use crate::control_link::{self, Compression, LinkError};
+use crate::control_link::{self, Compression, ControlStream, LinkError};
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
 use crate::flow_types::WAITING;
@@ -78,7 +77,7 @@ pub(super) struct OpenLoad<'a> {
 /// From T0 to the end.
 #[expect(clippy::too_many_arguments, reason = "called once, with all that the setup brought forth")]
 pub(super) fn measure(
-    mut control: TcpStream,
+    mut control: ControlStream,
     heartbeat: Heartbeat,
     end: &Arc<Endpoint>,
     clock: TestClock,
@@ -91,7 +90,7 @@ pub(super) fn measure(
 ) -> Ending {
     let (sender, received) = channel();
     let listening = control.try_clone();
-    end.watch_control(&control);
+    end.watch_control(control.socket());
     std::thread::scope(|scope| {
         // Its clock samples show how long the test was listened to, so it goes on until the end.
         scope.spawn(|| end.sample(end.length() + ENDING + ANSWER_TIME));
@@ -120,13 +119,13 @@ pub(super) fn measure(
         end.finish_sampling(FlowId::CONTROL);
         end.stop();
         // Ends the listening thread, too.
-        let _ = control.shutdown(std::net::Shutdown::Both);
+        control.shutdown();
         Ending { partial, phases_ended, load_ended, server }
     })
 }
 
 fn listen_to_server(
-    mut stream: TcpStream,
+    mut stream: ControlStream,
     end: &Endpoint,
     clock: TestClock,
     mut reports: ReportBudget,
@@ -166,7 +165,7 @@ fn unbelievable(what: &str) -> LinkError {
 }
 
 struct Leader<'a> {
-    control: &'a mut TcpStream,
+    control: &'a mut ControlStream,
     heartbeat: Heartbeat,
     end: &'a Endpoint,
     clock: TestClock,

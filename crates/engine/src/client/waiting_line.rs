@@ -1,6 +1,5 @@
 //! Waiting in line: a server has one test after another load its line.
 
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,9 +9,8 @@ use rrul_proto::limits::LIGHT_BITS_PER_SECOND;
 
 use super::control_client::{ANSWER_TIME, Heartbeat, send};
 use super::options::{PlaceInLine, RunError, RunObserver, RunOptions};
-use crate::control_link::{self, Compression, LinkError};
+use crate::control_link::{self, Compression, ControlStream, LinkError};
 use crate::endpoint::test_course::PATIENCE;
-use crate::socket::wait;
 
 /// How often a server that has no place for another session is asked again.
 const ASKING: Duration = Duration::from_secs(2);
@@ -22,7 +20,7 @@ const ASKING: Duration = Duration::from_secs(2);
 /// # Errors
 /// When others are ahead and the user does not want to wait, or the server refuses or is lost.
 pub(super) fn take_turn(
-    control: &mut TcpStream,
+    control: &mut ControlStream,
     heartbeat: &mut Heartbeat,
     rate: Option<u64>,
     options: &RunOptions,
@@ -42,7 +40,7 @@ pub(super) fn take_turn(
             return Err(RunError::Stopped);
         }
         heartbeat.beat(control);
-        if !wait::readable(&[&*control], PATIENCE).map_err(|error| lost(error.into()))? {
+        if !control.readable(PATIENCE).map_err(|error| lost(error.into()))? {
             if heard.elapsed() > ANSWER_TIME {
                 return Err(lost(LinkError::Silent(ANSWER_TIME.as_secs())));
             }

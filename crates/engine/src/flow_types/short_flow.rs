@@ -16,7 +16,7 @@ use rrul_model::observation::{ConnectionTotals, ObservationPoint, ProbesSkipped,
 use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::{ByteCount, Delay};
-use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
+use rrul_proto::opening::CLIENT_OCTETS;
 use rrul_proto::schedule::poisson_schedule::PoissonSchedule;
 use rrul_proto::short_flow::encode_number;
 use socket2::{SockRef, Socket};
@@ -275,7 +275,7 @@ impl Opener {
             spec: spec.clone(),
             direction: spec.direction.unwrap_or(Direction::Down),
             server,
-            opening: ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode(),
+            opening: initiation.stream_opening(spec.id),
             size: size_of(spec),
             schedule: PoissonSchedule::new(spec.window, interval, initiation.schedule_seed_for(spec)).peekable(),
             interval,

@@ -8,7 +8,7 @@ use rrul_model::flow::{AddressFamily, FlowSpec, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::units::ByteCount;
 use rrul_proto::limits;
-use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::opening::{SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::short_flow::{NUMBER_OCTETS, decode_number};
 use socket2::{Protocol, Socket, Type};
 
@@ -100,7 +100,7 @@ pub(super) fn open(spec: &FlowSpec, initiation: &Initiation) -> Result<TcpStream
 
 fn greet(stream: &mut TcpStream, initiation: &Initiation, spec: &FlowSpec) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.write_all(&ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode())?;
+    stream.write_all(&initiation.stream_opening(spec.id))?;
     let mut answer = [0; SERVER_OCTETS];
     let deadline = Instant::now() + OPENING_TIME;
     // In short waits, so that a user who stops the test need not wait for a server that does not answer.

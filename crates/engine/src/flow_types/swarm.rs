@@ -16,7 +16,7 @@ use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, Parame
 use rrul_model::observation::FlowEventKind;
 use rrul_model::time::TestTime;
 use rrul_model::units::BitRate;
-use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::short_flow::{NUMBER_OCTETS, encode_number};
 use socket2::{SockRef, Socket};
 
@@ -294,7 +294,7 @@ impl Member {
             spec: spec.clone(),
             direction,
             server,
-            opening: ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode(),
+            opening: initiation.stream_opening(spec.id),
             received: Arc::default(),
             peers: Vec::with_capacity(streams as usize),
             to_open: (0..streams).map(joins).collect(),

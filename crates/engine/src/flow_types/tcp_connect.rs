@@ -12,7 +12,7 @@ use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{Connection, FlowEventKind, ProbesSkipped};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
-use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose, SERVER_OCTETS};
+use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS};
 use rrul_proto::schedule::send_schedule::SendSchedule;
 
 use super::connection_attempt::{Attempt, Which};
@@ -105,7 +105,7 @@ impl Opener {
         let opener = Self {
             spec: spec.clone(),
             server,
-            opening: ClientOpening::new(Purpose::Stream, initiation.token, spec.id.0).encode(),
+            opening: initiation.stream_opening(spec.id),
             interval,
             schedule: SendSchedule::new(spec.window, interval, initiation.seed_for(spec)).peekable(),
             sequence: 0,

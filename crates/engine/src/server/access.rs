@@ -1,7 +1,6 @@
 //! Who may open a session: clients that prove that they have a token of the operator's list.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rrul_proto::admission::access::{AccessError, AccessList, Bearer, Challenge};
@@ -11,7 +10,7 @@ use rrul_proto::limits::OPENING_TIME;
 use super::options::SharedAccessList;
 use super::reporting::send;
 use super::shared::seconds_now;
-use crate::control_link::{self, Compression, LinkError};
+use crate::control_link::{self, Compression, ControlStream, LinkError};
 
 /// The token that a session was opened with.
 pub(super) struct HeldAccess {
@@ -31,11 +30,11 @@ pub(super) enum Denial {
 }
 
 impl HeldAccess {
-    /// Asks a client to prove that it has a token.
+    /// Asks a client to prove that it has a token. `binding` is what both ends of an encrypted connection have, or empty.
     ///
     /// # Errors
     /// When it has none that is on the list now, or does not answer.
-    pub(super) fn ask(stream: &mut TcpStream, list: &SharedAccessList) -> Result<Self, Denial> {
+    pub(super) fn ask(stream: &mut ControlStream, list: &SharedAccessList, binding: &[u8]) -> Result<Self, Denial> {
         let mut octets = [0; 32];
         getrandom::fill(&mut octets).map_err(|error| LinkError::from(io::Error::other(error)))?;
         let challenge = Challenge(octets);
@@ -43,7 +42,7 @@ impl HeldAccess {
         let answer = control_link::read(stream, OPENING_TIME, Compression::Never)?;
         let ClientMessage::Proof { proof } = answer else { return Err(Denial::NoToken) };
         let proof = proof.ok_or(Denial::NoToken)?;
-        let bearer = locked(list).bearer(&proof, &challenge, &[], seconds_now())?;
+        let bearer = locked(list).bearer(&proof, &challenge, binding, seconds_now())?;
         Ok(Self { list: Arc::clone(list), bearer })
     }
 

@@ -7,20 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rrul_model::flow::FlowId;
-use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::session_lease::SILENCE_TIME;
-use rrul_proto::control::ServerMessage;
 use rrul_proto::limits::OPENING_TIME;
-use rrul_proto::opening::{
-    CLIENT_OCTETS, ClientOpening, Offers, OpeningError, Purpose, ServerOpening, Status, agreed_version,
-};
+use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
-use super::access::{Denial, HeldAccess};
 use super::event::{EventKind, Refusal};
-use super::options::SharedAccessList;
-use super::session::{Attached, OpenSession};
+use super::session::Attached;
 use super::shared::{STACK, Shared};
-use super::{client_quota, conversation, pages, reporting};
+use super::{client_quota, entrance, pages};
 use crate::control_link::read_exact_until;
 use crate::endpoint::test_course::PATIENCE;
 use crate::socket::stream::wake_after;
@@ -47,11 +41,6 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 /// Of all connections, one source may have this share: one in so many.
 const SHARE_OF_A_SOURCE: u32 = 2;
-
-const NO_SESSION: &str = "no session is free for this client";
-
-/// In how long a client that found no session may ask again.
-const AGAIN: Duration = Duration::from_secs(2);
 
 /// A connection within the limits; it counts for as long as it lives.
 pub(super) struct Admitted {
@@ -142,26 +131,8 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
         stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()
     };
     match opening.purpose {
-        Purpose::Control => match &shared.options.access {
-            None => match open_session(shared, peer) {
-                Some((session, _held)) if answer(&stream, Status::Accepted) => {
-                    conversation::control(stream, &session, None, shared);
-                }
-                Some(_) => {}
-                None => {
-                    shared.report(EventKind::Refused(Refusal::NoSession), Some(peer), NO_SESSION);
-                    answer(&stream, Status::Busy);
-                }
-            },
-            Some(_) if !opening.offers.has(Offers::ACCESS) => {
-                let why = "a client that knows nothing of tokens";
-                shared.report(EventKind::Refused(Refusal::NoAccess), Some(peer), why);
-                answer(&stream, Status::Lacking);
-            }
-            Some(list) if answer(&stream, Status::Accepted) => admit_bearer(stream, peer, list, shared),
-            Some(_) => {}
-        },
-        Purpose::Presence => match shared.sessions.find(&opening.token) {
+        Purpose::Control => entrance::enter(stream, peer, &opening, version, shared),
+        Purpose::Presence => match shared.sessions.find_for(&opening) {
             Some(session) => {
                 session.prove(peer.ip());
                 session.ways.prove(&stream);
@@ -172,7 +143,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
             }
         },
         Purpose::Stream => {
-            let test = shared.sessions.find(&opening.token).and_then(|session| {
+            let test = shared.sessions.find_for(&opening).and_then(|session| {
                 session.prove(peer.ip());
                 session.attach(FlowId(opening.flow))
             });
@@ -189,49 +160,4 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
             }
         }
     }
-}
-
-/// Opens a session for a client that has a token. Who has none takes no place from others.
-fn admit_bearer(mut stream: TcpStream, peer: SocketAddr, list: &SharedAccessList, shared: &Shared) {
-    let access = match HeldAccess::ask(&mut stream, list) {
-        Ok(access) => access,
-        Err(denial) => {
-            shared.report(EventKind::Refused(Refusal::NoAccess), Some(peer), denial.to_string());
-            if !matches!(denial, Denial::Link(_)) {
-                let _ = reporting::send(&mut stream, &conversation::refused(denial.to_string()));
-            }
-            return;
-        }
-    };
-    if let Some((session, _held)) = open_session(shared, peer) {
-        conversation::control(stream, &session, Some(access), shared);
-    } else {
-        shared.report(EventKind::Refused(Refusal::NoSession), Some(peer), NO_SESSION);
-        let busy = ServerMessage::Refused { reason: NO_SESSION.to_owned(), retry_after: Some(AGAIN) };
-        let _ = reporting::send(&mut stream, &busy);
-    }
-}
-
-/// A place of a session, given back when it is dropped.
-struct HeldPlace<'a> {
-    places: &'a Mutex<FairShares>,
-    address: IpAddr,
-}
-
-impl Drop for HeldPlace<'_> {
-    fn drop(&mut self) {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.address);
-    }
-}
-
-/// Opens a session, if its network has a place left.
-fn open_session(shared: &Shared, peer: SocketAddr) -> Option<(OpenSession<'_>, HeldPlace<'_>)> {
-    if shared.draining.load(Ordering::Relaxed) {
-        return None;
-    }
-    let address = peer.ip();
-    shared.places.lock().unwrap_or_else(PoisonError::into_inner).take(address).ok()?;
-    let place = HeldPlace { places: &shared.places, address };
-    let session = shared.sessions.open(&shared.in_force().rules.limits, shared.clock, peer).ok()?;
-    Some((session, place))
 }

@@ -1,7 +1,6 @@
 //! What a server and a client say to each other over the control connection, from the welcome to the goodbye.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -23,7 +22,7 @@ use super::traffic::TrafficMeter;
 use super::{admission, reporting};
 use crate::clock::RawTime;
 use crate::clock::test_clock::TestClock;
-use crate::control_link::LinkError;
+use crate::control_link::{ControlStream, LinkError};
 use crate::endpoint::Endpoint;
 use crate::flow_types;
 use crate::observer::Observer;
@@ -39,7 +38,7 @@ const ROOM_OF_ONE: usize = 8 << 20;
 const READINGS_PER_SECOND: f64 = 5000.0;
 
 /// Serves a control connection until it closes.
-pub(super) fn control(stream: TcpStream, open: &OpenSession<'_>, access: Option<HeldAccess>, shared: &Shared) {
+pub(super) fn control(stream: ControlStream, open: &OpenSession<'_>, access: Option<HeldAccess>, shared: &Shared) {
     let session = &open.session;
     let with = access.as_ref().map(HeldAccess::words).unwrap_or_default();
     shared.report(EventKind::SessionOpened, Some(session.peer()), with);
@@ -56,7 +55,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
     let in_force = shared.in_force();
     let limits = &in_force.rules.limits;
     let session = &Arc::clone(&control.session);
-    session.ways.prove(&control.stream);
+    session.ways.prove(control.stream.socket());
     let environment = Box::new(in_force.environment.clone());
     let welcome = ServerMessage::Welcome { token: session.token(), environment, limits: *limits, hears_alive: true };
     control.say(&welcome)?;
@@ -108,7 +107,7 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 end.health.watch_interfaces(&state);
                 shared.sockets.watched_by(&end.health);
                 opened = Some(end);
-                reporting::send_with_state(&mut control.stream, state, |state| ServerMessage::Opened {
+                reporting::send_with_state(&control.stream, state, |state| ServerMessage::Opened {
                     refused: refused.clone(),
                     state,
                     ends_load: true,
@@ -166,20 +165,20 @@ fn measure(
     let (host, epoch) = session.clock();
     let clock = TestClock { origin: epoch.plus(origin), host };
     let until = end.length() + SETTLING;
-    let mut out = control.stream.try_clone()?;
+    let out = control.stream.try_clone()?;
     control.begins(clock.origin);
     let sending = Sending { session, end, clock, origin, privacy: shared.in_force().rules.privacy };
     let to_send = session.flows_to_send();
     let may_go_on = |octets| shared.count_octets(session.peer(), octets);
     let meter = TrafficMeter::new(&shared.traffic, &session.flows());
     let report = || {
-        let outcome = reporting::report(&mut out, session, end, clock, origin, may_go_on, meter).and_then(|()| {
+        let outcome = reporting::report(&out, session, end, clock, origin, may_go_on, meter).and_then(|()| {
             let finished = |state| ServerMessage::Finished { state };
-            reporting::send_with_state(&mut out, shared.host_state(&session.ways), finished)
+            reporting::send_with_state(&out, shared.host_state(&session.ways), finished)
         });
         if outcome.is_err() {
             // Who does not take what was observed gets nothing more: the session ends with its reporter.
-            let _ = out.shutdown(std::net::Shutdown::Both);
+            out.shutdown();
         }
         // The load is over; that its results are fetched at leisure keeps no other waiting.
         drop(turn);
@@ -199,7 +198,7 @@ fn measure(
             }
         };
         end.begin(clock, origin);
-        end.watch_control(&control.stream);
+        end.watch_control(control.stream.socket());
         let mut load_ended = false;
         let outcome = loop {
             match control.hear() {
@@ -221,7 +220,7 @@ fn measure(
         end.finish_sampling(FlowId::CONTROL);
         end.stop();
         // A client that reads but a little now and then would otherwise keep the reporter for hours.
-        let _ = control.stream.shutdown(std::net::Shutdown::Both);
+        control.stream.shutdown();
         match (outcome, reporter.join().unwrap_or(Ok(()))) {
             // Closed by the reporter, which knows why.
             (Err(LinkError::Closed), Err(reported)) => Err(reported),

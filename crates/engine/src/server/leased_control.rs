@@ -1,7 +1,6 @@
 //! The control connection of a session, listened to for as long as the session's lease lasts.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,8 +15,7 @@ use super::load_turns::{LoadTurns, Turn};
 use super::reporting::send;
 use super::session::Session;
 use crate::clock::RawTime;
-use crate::control_link::{self, Compression, LinkError};
-use crate::socket::wait;
+use crate::control_link::{self, Compression, ControlStream, LinkError};
 
 /// How often the lease is looked at.
 const LOOKING: Duration = Duration::from_millis(500);
@@ -27,7 +25,7 @@ const WAITING: Duration = Duration::from_millis(100);
 
 /// A control connection with its lease.
 pub(super) struct LeasedControl {
-    pub(super) stream: TcpStream,
+    pub(super) stream: ControlStream,
     pub(super) session: Arc<Session>,
     turns: Arc<LoadTurns>,
     access: Option<HeldAccess>,
@@ -38,7 +36,7 @@ pub(super) struct LeasedControl {
 impl LeasedControl {
     /// The connection of a session that has been welcomed.
     pub(super) fn new(
-        stream: TcpStream,
+        stream: ControlStream,
         session: &Arc<Session>,
         turns: &Arc<LoadTurns>,
         access: Option<HeldAccess>,
@@ -49,7 +47,7 @@ impl LeasedControl {
     }
 
     pub(super) fn say(&mut self, message: &ServerMessage) -> Result<(), LinkError> {
-        send(&mut self.stream, message)
+        send(&self.stream, message)
     }
 
     /// Waits for the client's next message until the lease ends. Messages that come too fast are left in the kernel for a while.
@@ -63,7 +61,7 @@ impl LeasedControl {
 
     /// The same, for at most this time; `None` when nothing has come.
     fn hear_within(&mut self, patience: Duration) -> Result<Option<ClientMessage>, LinkError> {
-        let said = wait::readable(&[&self.stream], patience)?;
+        let said = self.stream.readable(patience)?;
         self.look()?;
         if !said {
             return Ok(None);

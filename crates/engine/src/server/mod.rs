@@ -10,6 +10,7 @@ mod connection;
 mod conversation;
 mod counters;
 mod datagram_port;
+mod entrance;
 mod event;
 mod greetings;
 mod host;
@@ -40,8 +41,8 @@ pub use counters::ServerCounts;
 pub use event::{EventKind, Refusal, ServerEvent};
 pub use listening::{PortState, PortTrial, try_ports};
 pub use options::{
-    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, Quota, QuotaLimits, Rules, Secret,
-    SecretError, ServerError, ServerOptions, SharedAccessList,
+    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients, Quota, QuotaLimits, Rules,
+    Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
 };
 pub use pages::runtime::PagesError;
 

@@ -13,6 +13,7 @@ pub use rrul_proto::limits::Limits;
 use super::event::ServerEvent;
 use super::pages::runtime::PagesError;
 use crate::clock::host_clock::ClockDistortion;
+use crate::control_link::ServerKey;
 use crate::privacy::Privacy;
 
 /// Why a server cannot run.
@@ -37,6 +38,14 @@ fn advice(error: &io::Error) -> &'static str {
 
 /// Takes what the server reports, an event at a time.
 pub type Log = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
+
+/// What a server with a key does with clients that do not encrypt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PlainClients {
+    #[default]
+    Refused,
+    Served,
+}
 
 /// A list of tokens that the operator may change while the server runs.
 pub type SharedAccessList = Arc<Mutex<AccessList>>;
@@ -66,6 +75,10 @@ pub struct ServerOptions {
     pub privacy: Privacy,
     /// Whose tokens open sessions; absent when everybody may.
     pub access: Option<SharedAccessList>,
+    /// By what clients recognize this server; without it control connections are not encrypted.
+    pub key: Option<ServerKey>,
+    /// Whether a server with a key also tests for clients that do not encrypt.
+    pub plain: PlainClients,
     pub log: Log,
     /// How many tests and how much data each network may have, and what it has had.
     pub quota: Arc<Mutex<Quota>>,
@@ -90,6 +103,8 @@ impl Default for ServerOptions {
             marks: AllowedMarks::default(),
             privacy: Privacy::Open,
             access: None,
+            key: None,
+            plain: PlainClients::default(),
             log: Arc::new(|_| {}),
             quota: Arc::new(Mutex::new(Quota::new(QuotaLimits::NONE))),
             clock: ClockDistortion::default(),

@@ -12,7 +12,9 @@ use rrul_model::units::BitRate;
 use rrul_proto::admission::consent;
 use rrul_proto::control::ClientMessage;
 use rrul_proto::limits::{Limits, RateCap};
+use rrul_proto::opening::ClientOpening;
 use rrul_proto::session_reflector::SessionReflector;
+use rrul_proto::stream_key::{NAMING_OCTETS, StreamKey};
 use rrul_proto::token::Token;
 
 use super::datagram_port::{Departing, Sent, StampTaker};
@@ -38,11 +40,13 @@ const MOST_UNSENT: usize = 1 << 20;
 
 /// Every session of a server.
 #[derive(Default)]
-pub(super) struct Sessions(RwLock<HashMap<Token, Arc<Session>>>);
+pub(super) struct Sessions(RwLock<HashMap<[u8; NAMING_OCTETS], Arc<Session>>>);
 
 /// One client's business.
 pub(super) struct Session {
     token: Token,
+    /// What its streams are opened with, where the control connection is encrypted.
+    stream_key: Option<StreamKey>,
     peer: SocketAddr,
     clock: HostClock,
     /// What the host's clock shows at zero of the session clock.
@@ -137,6 +141,12 @@ pub(crate) enum FlowRefusal {
     PacketRate,
 }
 
+fn naming_half(token: &Token) -> [u8; NAMING_OCTETS] {
+    let mut half = [0; NAMING_OCTETS];
+    half.copy_from_slice(&token.0[..NAMING_OCTETS]);
+    half
+}
+
 /// What the flows of a session may still take, while a test is opened.
 pub(crate) struct Admission<'a> {
     session: &'a Session,
@@ -217,18 +227,25 @@ pub(super) struct OpenSession<'a> {
 impl Drop for OpenSession<'_> {
     fn drop(&mut self) {
         self.session.stop();
-        self.sessions.0.write().unwrap_or_else(PoisonError::into_inner).remove(&self.session.token);
+        self.sessions.0.write().unwrap_or_else(PoisonError::into_inner).remove(&naming_half(&self.session.token));
     }
 }
 
 impl Sessions {
     /// Opens a session, if room is left.
-    pub(super) fn open(&self, limits: &Limits, clock: HostClock, peer: SocketAddr) -> io::Result<OpenSession<'_>> {
+    pub(super) fn open(
+        &self,
+        limits: &Limits,
+        clock: HostClock,
+        peer: SocketAddr,
+        stream_key: Option<StreamKey>,
+    ) -> io::Result<OpenSession<'_>> {
         let mut octets = [0; 16];
         getrandom::fill(&mut octets).map_err(io::Error::other)?;
         let token = Token(octets);
         let session = Arc::new(Session {
             token,
+            stream_key,
             peer,
             clock,
             epoch: clock.reads(RawTime::now()),
@@ -245,15 +262,28 @@ impl Sessions {
         });
         session.prove(peer.ip());
         let mut sessions = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if sessions.len() >= limits.sessions as usize {
+        if sessions.len() >= limits.sessions as usize || sessions.contains_key(&naming_half(&token)) {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
-        sessions.insert(token, Arc::clone(&session));
+        sessions.insert(naming_half(&token), Arc::clone(&session));
         Ok(OpenSession { sessions: self, session })
     }
 
     pub(super) fn find(&self, token: &Token) -> Option<Arc<Session>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(token).cloned()
+        self.named(token).filter(|session| session.token == *token)
+    }
+
+    /// The session that the client of an opening may speak for.
+    pub(super) fn find_for(&self, opening: &ClientOpening) -> Option<Arc<Session>> {
+        self.named(&opening.token).filter(|session| match &session.stream_key {
+            None => session.token == opening.token,
+            Some(key) => key.opens(opening, session.token),
+        })
+    }
+
+    /// The session that the first half of a token names.
+    fn named(&self, token: &Token) -> Option<Arc<Session>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&naming_half(token)).cloned()
     }
 
     pub(super) fn count(&self) -> usize {

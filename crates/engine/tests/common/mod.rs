@@ -34,6 +34,7 @@ pub(crate) fn options(server: &Server, plan: TestPlan) -> RunOptions {
         created: "2026-01-01T00:00:00Z".to_owned(),
         privacy: Privacy::Open,
         token: None,
+        trust: rrul_engine::client::ServerTrust::default(),
         wait: true,
         seed: 1,
     }

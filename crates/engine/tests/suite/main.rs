@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod encrypted;
 mod household;
 mod load_end;
 mod loopback;

@@ -289,6 +289,7 @@ fn header(
         phases: phases.windows.clone(),
         families: families.into_iter().collect(),
         absent_families: Vec::new(),
+        encrypted: false,
         server_addresses: server.parse().into_iter().collect(),
         server_name: server,
         clocks: Clocks::default(),

@@ -127,6 +127,7 @@ fn header() -> Header {
         families: vec![AddressFamily::Ipv4],
         absent_families: vec![AbsentFamily { family: AddressFamily::Ipv6, reason: "no address".into() }],
         server_name: "server.example".into(),
+        encrypted: false,
         server_addresses: vec!["192.0.2.7".parse().unwrap()],
         clocks: Clocks { client_origin: 123_456_789_012_345, exchange_round_trip: 412_000 },
         budget: None,

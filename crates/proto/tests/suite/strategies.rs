@@ -31,7 +31,7 @@ pub(crate) fn token() -> impl Strategy<Value = Token> {
 /// Any client opening, with versions in any order.
 pub(crate) fn client_opening() -> impl Strategy<Value = ClientOpening> {
     let purpose = prop::sample::select(vec![Purpose::Control, Purpose::Stream, Purpose::Presence]);
-    let offers = prop::sample::select(vec![Offers::NONE, Offers::ACCESS]);
+    let offers = prop::sample::select(vec![Offers::NONE, Offers::ACCESS, Offers::TLS, Offers::ACCESS.and(Offers::TLS)]);
     (any::<u8>(), any::<u8>(), purpose, offers, token(), any::<u16>()).prop_map(
         |(lowest, highest, purpose, offers, token, flow)| ClientOpening {
             lowest,

@@ -84,6 +84,7 @@ fn over(link: &Link, plan: &TestPlan, stem: &Path, stop: &Arc<AtomicBool>) -> Re
         created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         privacy: Privacy::Open,
         token: None,
+        trust: rrul_engine::client::ServerTrust::default(),
         wait: true,
         seed: seed_from(SystemTime::now()),
     };

@@ -13,7 +13,7 @@ use crate::measurement::measure;
 use crate::outcome::Outcome;
 use crate::progress::{Manner, Progress};
 use crate::store::Writer;
-use crate::{interruption, plan_book, secret_files};
+use crate::{interruption, known_servers, plan_book, secret_files};
 
 pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let mut plan = plan_book::plan(&arguments.plan.plan, &arguments.plan.settings)?;
@@ -32,6 +32,7 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
         created,
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
         token: secret_files::client_token(arguments.access.token_file.as_deref())?,
+        trust: known_servers::trust(&arguments.access, &arguments.server, arguments.port)?,
         wait: !arguments.no_wait,
         seed: arguments.seed.unwrap_or_else(|| seed_from(now)),
     };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rrul_engine::hangup;
 use rrul_engine::privacy::Privacy;
-use rrul_engine::server::{Limits, QuotaLimits, Rules, Server, ServerOptions};
+use rrul_engine::server::{Limits, PlainClients, QuotaLimits, Rules, Server, ServerOptions};
 
 use crate::arguments::ServerArguments;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 use crate::output::say;
 use crate::secret_files::AccessFile;
 use crate::server_state::ServerState;
-use crate::{interruption, server_config, server_log};
+use crate::{interruption, secret_files, server_config, server_log};
 
 /// Between two looks at whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
@@ -31,6 +31,7 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
     let log = server_log::log();
     let mut state = ServerState::read(arguments.state.clone(), quota_limits(&arguments))?;
     let mut access = arguments.tokens.clone().map(AccessFile::open).transpose()?;
+    let key = arguments.key.as_deref().map(secret_files::server_key).transpose()?;
     // Before it announces that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
     if arguments.config.is_some() {
@@ -44,6 +45,8 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
         marks,
         load,
         privacy,
+        key: key.clone(),
+        plain: if arguments.allow_plain { PlainClients::Served } else { PlainClients::Refused },
         access: access.as_ref().map(AccessFile::list),
         log,
         quota: state.quota(),
@@ -56,6 +59,9 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
     }
     for address in server.addresses() {
         say(format_args!("listening on {address}, TCP and UDP"));
+    }
+    if let Some(key) = key {
+        say(format_args!("key {}", key.fingerprint()));
     }
     say("test from another host: rrul run <this host>");
     tell_manager(State::Ready);
@@ -115,6 +121,8 @@ fn with_restart_alone(old: &ServerArguments, new: &ServerArguments) -> Vec<&'sta
         ("port", old.port != new.port),
         ("state", old.state != new.state),
         ("tokens", old.tokens != new.tokens),
+        ("key", old.key != new.key),
+        ("allow-plain", old.allow_plain != new.allow_plain),
         #[cfg(feature = "metrics")]
         ("metrics", old.metrics != new.metrics),
         #[cfg(feature = "log")]

@@ -33,7 +33,7 @@ use crate::tuning::session_folder::SessionFolder;
 use crate::tuning::shaper::{Shaper, ShaperError};
 use crate::tuning::shaper_address::ShaperKind;
 use crate::tuning::{class_runs, overhead_runs};
-use crate::{interruption, output, plan_book, secret_files};
+use crate::{interruption, known_servers, output, plan_book, secret_files};
 
 /// Why a session does not begin, or its rates are not applied.
 #[derive(Debug, thiserror::Error)]
@@ -203,6 +203,7 @@ pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: Test
         created: humantime::format_rfc3339_seconds(now).to_string(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
         token: secret_files::client_token(arguments.access.token_file.as_deref())?,
+        trust: known_servers::trust(&arguments.access, server, arguments.port)?,
         wait: true,
         seed: seed_from(now),
     })

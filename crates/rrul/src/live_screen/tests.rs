@@ -83,6 +83,7 @@ fn header(families: &[AddressFamily]) -> Header {
         families: families.to_vec(),
         absent_families: Vec::new(),
         server_name: "server.example".to_owned(),
+        encrypted: false,
         server_addresses: Vec::new(),
         clocks: Clocks::default(),
         line_rate: None,

@@ -99,6 +99,7 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
         created: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         privacy: Privacy::Open,
         token: None,
+        trust: rrul_engine::client::ServerTrust::default(),
         wait: true,
         seed: 1,
     };

@@ -130,6 +130,7 @@ impl Setting {
             created: String::new(),
             privacy: self.privacy,
             token: None,
+            trust: rrul_engine::client::ServerTrust::default(),
             wait: true,
             seed: self.seed,
         };

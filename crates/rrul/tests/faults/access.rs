@@ -3,13 +3,14 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rrul_proto::opening::{ClientOpening, Purpose, Status};
 use rrul_proto::token::Token;
 
 use crate::client;
-use crate::program::{Folder, Running, Server, end_of, rrul, run_short, wait_until};
+use crate::program::{Folder, PROGRAM, Running, Server, end_of, rrul, run_short, wait_until};
 
 const ALICE: &str = "6c7a1f0e5b9d4a83c2f1 name=alice";
 const BOB: &str = "0f9e8d7c6b5a49382716 name=bob";
@@ -96,4 +97,80 @@ fn a_new_token_is_a_line_that_server_and_client_take() {
     let ended = end_of(run_short(&folder, &server.name(), &["--set", "load=1s", "--token-file", "tokens"]));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
     assert!(server.log().contains("token of carol"), "{}", server.log());
+}
+
+/// A run with a home of its own, so that it remembers servers nowhere else.
+fn at_home(folder: &Folder, server: &str, name: &str, more: &[&str]) -> Command {
+    let mut command = rrul(folder, &["run", server, "--plan", "short.toml", "--set", "load=1s", "-o", name]);
+    command.args(more).env("XDG_DATA_HOME", folder.path());
+    command
+}
+
+#[test]
+fn a_server_is_recognized_by_the_key_of_the_first_test() {
+    let folder = Folder::with_plan();
+    let made = end_of(rrul(&folder, &["key", "new", "one.key"]));
+    let fingerprint = made.stdout.trim().to_owned();
+    assert_eq!(end_of(rrul(&folder, &["key", "show", "one.key"])).stdout.trim(), fingerprint);
+    let mode = fs::metadata(folder.file("one.key")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    end_of(rrul(&folder, &["key", "new", "one.key"])).complains(&["one.key", "never overwritten"]);
+    end_of(rrul(&folder, &["key", "new", "other.key"]));
+    let path = |name: &str| folder.file(name).to_str().unwrap().to_owned();
+    let server = Server::start(&["--key", &path("one.key")]);
+    let (name, port) = (server.name(), server.port().to_string());
+    let first = end_of(at_home(&folder, &name, "first", &[]));
+    assert!(matches!(first.code, Some(0 | 1)), "{first:#?}");
+    assert!(first.stderr.contains("first test of this server") && first.stderr.contains(&fingerprint), "{first:#?}");
+    let second = end_of(at_home(&folder, &name, "second", &[]));
+    assert!(matches!(second.code, Some(0 | 1)) && !second.stderr.contains("first test"), "{second:#?}");
+    let shown = end_of(rrul(&folder, &["show", "--section", "measurement", "second.rrul"])).stdout;
+    assert!(shown.contains("TLS 1.3"), "{shown}");
+    let never = end_of(at_home(&folder, &name, "never", &["--encrypt", "never"]));
+    never.complains(&[&name, "encrypted connections alone", "--encrypt never"]);
+    let (_, answer) = client::open(server.address(), ClientOpening::new(Purpose::Control, Token::NONE, 0));
+    assert_eq!(answer.status, Status::Lacking, "a client from before keys were known");
+    drop(server);
+    // Somebody else at the same place.
+    let again = |key: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["server", "--port", &port, "--listen", "127.0.0.1", "--egress", "any"]).args(key);
+        Server::spawned(command)
+    };
+    let impostor = again(&["--key", &path("other.key")]);
+    let refused = end_of(at_home(&folder, &name, "third", &[]));
+    refused.complains(&[&name, &fingerprint, "somebody may be in between", "remove line 1 of", "known_servers"]);
+    drop(impostor);
+    let plain = again(&[]);
+    let refused = end_of(at_home(&folder, &name, "fourth", &[]));
+    refused.complains(&[&name, &fingerprint, "this server does not encrypt", "--encrypt never"]);
+    let pinned = end_of(at_home(&folder, &name, "fifth", &["--server-key", &fingerprint]));
+    pinned.complains(&["this server does not encrypt"]);
+    drop(plain);
+    let own = again(&["--key", &path("one.key")]);
+    let pinned =
+        end_of(at_home(&folder, &name, "sixth", &["--server-key", &fingerprint.replace("SHA256:", "SHA256:A")[..50]]));
+    pinned.complains(&[&name, "somebody may be in between", "--server-key"]);
+    drop(own);
+}
+
+#[test]
+fn encryption_that_is_demanded_and_not_offered_is_one_line() {
+    let folder = Folder::with_plan();
+    let server = Server::start(&[]);
+    let ended = end_of(at_home(&folder, &server.name(), "out", &["--encrypt", "always"]));
+    ended.complains(&[&server.name(), "this server does not encrypt", "--key"]);
+}
+
+#[test]
+fn a_token_is_proven_over_an_encrypted_connection() {
+    let folder = folder();
+    end_of(rrul(&folder, &["key", "new", "server.key"]));
+    let path = |name: &str| folder.file(name).to_str().unwrap().to_owned();
+    let mut server = Server::start(&["--key", &path("server.key"), "--tokens", &path("tokens")]);
+    let with = end_of(at_home(&folder, &server.name(), "with", &["--token-file", "alice"]));
+    assert!(matches!(with.code, Some(0 | 1)), "{with:#?}");
+    let without = end_of(at_home(&folder, &server.name(), "without", &[]));
+    without.complains(&["holders of a token alone"]);
+    server.assert_sound();
 }

@@ -48,6 +48,7 @@ impl Notes {
             families: AddressFamily::ALL.to_vec(),
             absent_families: Vec::new(),
             server_name: "server.example".to_owned(),
+            encrypted: false,
             server_addresses: Vec::new(),
             clocks: Clocks::default(),
             line_rate: None,

@@ -33,6 +33,10 @@ fn the_test(header: &Header) -> DataTable {
     row("begun", words::date(&header.created));
     row("server", header.server_name.clone());
     row("its addresses", list(header.server_addresses.iter().map(ToString::to_string)));
+    if header.imported.is_none() {
+        let control = if header.encrypted { "encrypted (TLS 1.3)" } else { "plain" };
+        row("control connection", control.to_owned());
+    }
     row("families", words::families(&header.families));
     row("flows", words::count(header.flows.len() as u64));
     let phases = header.phases.iter().map(|entry| {

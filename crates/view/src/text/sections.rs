@@ -308,6 +308,9 @@ fn measurement(run: &Analysis) -> SectionBody {
         table.row(["send lateness of probes, P50", &quantile(lateness.p50)]);
         table.row(["send lateness of probes, P99", &quantile(lateness.p99)]);
     }
+    if let Some(encrypted) = run.test.encrypted {
+        table.row(["control connection", if encrypted { "TLS 1.3" } else { "plain" }]);
+    }
     if run.loss.skipped.packets > 0 {
         table.row(["probes skipped", &words::count(run.loss.skipped.packets)]);
     }

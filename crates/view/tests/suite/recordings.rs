@@ -30,6 +30,7 @@ pub(crate) fn recording(run: &Analysis) -> Recording {
         families: run.test.families.clone(),
         absent_families: run.test.absent_families.clone(),
         server_name: run.test.server.clone(),
+        encrypted: false,
         server_addresses: Vec::new(),
         clocks: Clocks::default(),
         line_rate: None,

@@ -90,6 +90,7 @@ impl Session<'_> {
             created: String::new(),
             privacy: Privacy::Strict,
             token: None,
+            trust: rrul_engine::client::ServerTrust::default(),
             wait: true,
             seed: 7,
         };

@@ -1,0 +1,245 @@
+//! TLS 1.3 of the control connection: the server shows a raw public key (RFC 7250) that its operator made, and the client
+//! compares its fingerprint. No names, no authorities, no expiry.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use ring::digest;
+use ring::rand::SystemRandom;
+use ring::signature::Ed25519KeyPair;
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
+
+/// The protocol within TLS, so that nothing else that speaks TLS at this port is taken for it.
+const PROTOCOL: &[u8] = b"rrul/1";
+
+/// Characters of a line of base64 in a PEM file (RFC 7468).
+const PEM_LINE: usize = 64;
+
+/// Why a key is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("no private key in PEM form; `rrul key new FILE` makes one")]
+    Form,
+    #[error("no key for signatures that this program knows: {0}")]
+    Kind(rustls::Error),
+    #[error("this host has no randomness")]
+    Randomness,
+}
+
+/// SHA-256 of a public key, as ssh writes it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    const PREFIX: &'static str = "SHA256:";
+    /// Digits of base64 for 32 bytes, without padding.
+    const DIGITS: usize = 43;
+
+    fn from_public_key(public: &[u8]) -> Self {
+        let text = base64(digest::digest(&digest::SHA256, public).as_ref());
+        Self(format!("{}{}", Self::PREFIX, text.trim_end_matches('=')))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a text is no fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a fingerprint is SHA256: and 43 characters, as `rrul key show FILE` prints it at the server")]
+pub struct FingerprintError;
+
+impl FromStr for Fingerprint {
+    type Err = FingerprintError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix(Self::PREFIX).ok_or(FingerprintError)?;
+        let is_digit = |c: u8| c.is_ascii_alphanumeric() || c == b'+' || c == b'/';
+        let is_one = digits.len() == Self::DIGITS && digits.bytes().all(is_digit);
+        is_one.then(|| Self(text.to_owned())).ok_or(FingerprintError)
+    }
+}
+
+/// The key by which clients recognize a server.
+#[derive(Clone)]
+pub struct ServerKey {
+    pub(crate) config: Arc<ServerConfig>,
+    fingerprint: Fingerprint,
+}
+
+impl ServerKey {
+    /// Makes a new key, as the text of a file.
+    ///
+    /// # Errors
+    /// When the host has no randomness.
+    pub fn generate() -> Result<String, KeyError> {
+        let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| KeyError::Randomness)?;
+        let digits = base64(key.as_ref());
+        let mut text = "-----BEGIN PRIVATE KEY-----\n".to_owned();
+        for line in digits.as_bytes().chunks(PEM_LINE) {
+            text.extend(line.iter().copied().map(char::from));
+            text.push('\n');
+        }
+        Ok(text + "-----END PRIVATE KEY-----\n")
+    }
+
+    /// Reads a key from the text of a file, as this program or openssl made it.
+    ///
+    /// # Errors
+    /// When it has none, or one of a kind that is not known.
+    pub fn from_pem(text: &str) -> Result<Self, KeyError> {
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| KeyError::Form)?;
+        let key = rustls::crypto::ring::sign::any_supported_type(&key).map_err(KeyError::Kind)?;
+        let public = key.public_key().ok_or(KeyError::Form)?.to_vec();
+        let fingerprint = Fingerprint::from_public_key(&public);
+        let key = CertifiedKey::new(vec![CertificateDer::from(public)], key);
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(KeyError::Kind)?;
+        let resolver = Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(key)));
+        let mut config = config.with_no_client_auth().with_cert_resolver(resolver);
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        // A session is opened once.
+        config.send_tls13_tickets = 0;
+        Ok(Self { config: Arc::new(config), fingerprint })
+    }
+
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+}
+
+/// What a client needs to meet any server; which one it is shows in [`met`] afterwards.
+///
+/// # Errors
+/// When TLS 1.3 is not there.
+pub(super) fn client() -> Result<ClientConfig, rustls::Error> {
+    let provider = provider();
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])?;
+    let mut config =
+        config.dangerous().with_custom_certificate_verifier(Arc::new(KeyOwner(provider))).with_no_client_auth();
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    Ok(config)
+}
+
+/// The fingerprint of the key that the other end has shown and signed with.
+pub(super) fn met(connection: &rustls::ClientConnection) -> Option<Fingerprint> {
+    let key = connection.peer_certificates()?.first()?;
+    Some(Fingerprint::from_public_key(key))
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// Takes any key whose owner signs with it. Whose key it has to be is for the caller to say.
+#[derive(Debug)]
+struct KeyOwner(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for KeyOwner {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.2 is not spoken here".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+        verify_tls13_signature_with_raw_key(message, &key, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// Base64 with padding (RFC 4648, section 4).
+fn base64(octets: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
+    for group in octets.chunks(3) {
+        let at = |index: usize| group.get(index).copied().map_or(0, u32::from);
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let digit = char::from(DIGITS[(bits >> (18 - 6 * place) & 63) as usize]);
+            text.push(if place <= group.len() { digit } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        // RFC 4648, section 10.
+        for (octets, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+            assert_eq!(base64(octets.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn a_new_key_reads_back_and_has_a_fingerprint_of_its_own() {
+        let (one, other) = (ServerKey::generate().unwrap(), ServerKey::generate().unwrap());
+        let fingerprint = |text: &str| ServerKey::from_pem(text).unwrap().fingerprint().clone();
+        assert_eq!(fingerprint(&one), fingerprint(&one));
+        assert_ne!(fingerprint(&one), fingerprint(&other));
+        let text = fingerprint(&one).to_string();
+        assert_eq!(text.parse(), Ok(fingerprint(&one)));
+        for bad in ["", "SHA256:", &text[..49], &text.replace("SHA256", "MD5"), &format!("{text}=")] {
+            assert_eq!(bad.parse::<Fingerprint>(), Err(FingerprintError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        assert!(matches!(ServerKey::from_pem("ssh-ed25519 AAAA"), Err(KeyError::Form)));
+        let broken = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        assert!(matches!(ServerKey::from_pem(broken), Err(KeyError::Kind(_))));
+    }
+}
