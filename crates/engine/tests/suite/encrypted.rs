@@ -43,6 +43,7 @@ interval = "100ms"
 type = "short_flow"
 component = "realtime"
 interval = "500ms"
+direction = "down"
 [flow.tcp]
 type = "tcp_rr"
 component = "realtime"
