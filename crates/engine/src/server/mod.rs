@@ -41,8 +41,8 @@ pub use counters::ServerCounts;
 pub use event::{EventKind, Refusal, ServerEvent};
 pub use listening::{PortState, PortTrial, try_ports};
 pub use options::{
-    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients, Quota, QuotaLimits, Rules,
-    Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
+    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients, Quota, QuotaLimits,
+    Rules, Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
 };
 pub use pages::runtime::PagesError;
 
