@@ -106,6 +106,7 @@ pub(crate) enum Command {
     GuardTerminal,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServerArguments {
     /// Listen on this address only (repeatable) [default: all addresses]
