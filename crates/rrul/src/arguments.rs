@@ -6,10 +6,10 @@
 mod help_tests;
 #[cfg(feature = "lab")]
 mod lab;
+mod server;
 #[cfg(all(feature = "charts", feature = "lab"))]
 pub(crate) mod tune;
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -21,6 +21,7 @@ use rrul_model::link_layer::LinkLayer;
 
 #[cfg(feature = "lab")]
 pub(crate) use lab::{LabAction, LabArguments, LabEnd};
+pub(crate) use server::ServerArguments;
 
 use crate::live_screen;
 
@@ -104,110 +105,6 @@ pub(crate) enum Command {
     /// Restore the terminal after a killed run
     #[command(hide = true, name = live_screen::guard::COMMAND)]
     GuardTerminal,
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ServerArguments {
-    /// Listen on this address only (repeatable) [default: all addresses]
-    #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
-    pub(crate) listen: Vec<IpAddr>,
-    /// Listen on this TCP and UDP port
-    #[arg(long, value_name = "PORT", default_value_t = rrul_engine::PORT, help_heading = "Network")]
-    pub(crate) port: u16,
-    /// Limit the number of concurrent sessions
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
-    pub(crate) max_sessions: u32,
-    /// Limit the length of a test
-    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = rrul_model::units::parse_duration, help_heading = "Limits")]
-    pub(crate) max_length: std::time::Duration,
-    /// Let tests load at once within this rate, or any [default: in turns]
-    ///
-    /// EGRESS is any, or bits per second such as 500Mbit/s: tests that together ask for no more load the line at once, and a test
-    /// that names no rate has it to itself. Without it tests that load take turns. Tests of probes alone run at any time.
-    #[arg(long, value_name = "EGRESS", help_heading = "Limits")]
-    pub(crate) egress: Option<rrul_engine::server::LoadPolicy>,
-    /// Mark packets with these classes only [default: all but CS6,CS7]
-    ///
-    /// CLASSES are names such as BE,EF,AF41, or all. A flow of another class is refused alone; replies that ask for one leave unmarked.
-    #[arg(long, value_name = "CLASSES", help_heading = "Limits")]
-    pub(crate) dscp: Option<rrul_engine::server::AllowedMarks>,
-    /// Allow UDP floods up to this total rate per session
-    ///
-    /// A flood (flow type udp_flood) sends UDP packets at a fixed rate, such as 20Mbit/s, without congestion control.
-    /// 0bit/s refuses floods.
-    #[arg(long, value_name = "RATE", default_value = "0bit/s", help_heading = "Limits")]
-    pub(crate) allow_flood: rrul_model::units::BitRate,
-    /// Send clients no names, addresses, versions or settings of this host
-    ///
-    /// Left out are host name, addresses, interface names, kernel, processor, kernel settings and counters of the whole host. Load of
-    /// the processors, drops of the server's sockets and the interfaces of the test are still sent: verdicts need them.
-    #[arg(long, help_heading = "Privacy")]
-    pub(crate) private: bool,
-    /// Test only for clients that have a token of this file [default: for all]
-    ///
-    /// One token a line, of 16 to 128 characters, then name=NAME and expires=2026-12-31 where wanted. Only its owner may read the
-    /// file (mode 0600). Changes take effect within a second: sessions of a token that is removed end.
-    #[arg(long, value_name = "FILE", help_heading = "Access")]
-    pub(crate) tokens: Option<PathBuf>,
-    /// Encrypt control connections with the key of this file [default: plain]
-    ///
-    /// TLS 1.3. `rrul key new FILE` makes the key; only its owner may read the file (mode 0600). Clients remember the key and refuse
-    /// another one later. Clients that do not encrypt are refused.
-    #[arg(long, value_name = "FILE", help_heading = "Access")]
-    pub(crate) key: Option<PathBuf>,
-    /// With --key: also test for clients that do not encrypt
-    #[arg(long, help_heading = "Access")]
-    pub(crate) allow_plain: bool,
-    /// Tests an hour of one network; 0 is no limit
-    ///
-    /// A network is a /24 of IPv4 or a /48 of IPv6. Private and loopback addresses are not counted without --count-private.
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Quotas")]
-    pub(crate) tests_per_hour: u32,
-    /// Data a day of one network; 0B is no limit
-    ///
-    /// Bytes of TCP streams in both directions.
-    #[arg(long, value_name = "SIZE", default_value = "50GB", help_heading = "Quotas")]
-    pub(crate) data_per_day: rrul_model::units::ByteCount,
-    /// Tests an hour of all networks; 0 is no limit
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Quotas")]
-    pub(crate) all_tests_per_hour: u32,
-    /// Data a day of all networks; 0B is no limit
-    #[arg(long, value_name = "SIZE", default_value = "0B", help_heading = "Quotas")]
-    pub(crate) all_data_per_day: rrul_model::units::ByteCount,
-    /// Count private and loopback addresses too
-    #[arg(long, help_heading = "Quotas")]
-    pub(crate) count_private: bool,
-    /// Keep what was used in a file [default: none]
-    ///
-    /// Without it a server that starts anew has forgotten what each network has had.
-    #[arg(long, value_name = "FILE", help_heading = "Quotas")]
-    pub(crate) state: Option<PathBuf>,
-    /// Read options from a TOML file [default: none]
-    ///
-    /// Options given here replace those of the file. Each key is the name of an option without its dashes: max-sessions = 8, private = true.
-    #[arg(long, value_name = "FILE", help_heading = "Operation")]
-    pub(crate) config: Option<PathBuf>,
-    #[cfg(feature = "check")]
-    /// Print what this host lacks for a server with these options, and end
-    #[arg(long, help_heading = "Operation")]
-    pub(crate) check: bool,
-    /// Time for running tests to end on SIGTERM or Ctrl-C
-    ///
-    /// No other test begins meanwhile. A second signal ends the server at once.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = rrul_model::units::parse_duration, help_heading = "Operation")]
-    pub(crate) drain: std::time::Duration,
-    #[cfg(feature = "metrics")]
-    /// Serve metrics for Prometheus here [default: none]
-    ///
-    /// ADDRESS is an address and a port of this host alone (127.0.0.1:9785), or the path of a Unix socket
-    /// (/run/rrul/metrics). Metrics are at /metrics.
-    #[arg(long, value_name = "ADDRESS", help_heading = "Operation")]
-    pub(crate) metrics: Option<String>,
-    #[cfg(feature = "log")]
-    /// Format of the log
-    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Operation")]
-    pub(crate) log_format: LogFormat,
 }
 
 #[cfg(feature = "log")]
