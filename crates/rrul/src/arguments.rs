@@ -178,7 +178,7 @@ pub(crate) struct AccessArguments {
     /// environment variable RRUL_TOKEN_FILE names is used.
     #[arg(long, value_name = "FILE", help_heading = "Access")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Encrypt the control connection: auto, always or never
+    /// Encrypt control messages: auto, always or never
     ///
     /// auto encrypts when the server has a key, and always when it had one in an earlier test.
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, help_heading = "Access")]
