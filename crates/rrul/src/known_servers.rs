@@ -60,6 +60,10 @@ fn path() -> Option<PathBuf> {
 fn known(path: &Path, name: &str) -> Result<Option<ExpectedKey>, Failure> {
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // In a folder that this user may not enter, this user has remembered nothing.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && path.symlink_metadata().is_err() => {
+            return Ok(None);
+        }
         other => other.map_err(Failure::file(path))?,
     };
     for (index, line) in text.lines().enumerate() {
