@@ -183,7 +183,7 @@ pub(crate) struct AccessArguments {
     /// auto encrypts when the server has a key, and always when it had one in an earlier test.
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, help_heading = "Access")]
     pub(crate) encrypt: EncryptChoice,
-    /// Test only if this is the server's key [default: the key of the first test]
+    /// Test only if this is the server's key [default: the first met]
     ///
     /// FINGERPRINT is what rrul key show FILE prints at the server. Without it the key of the first test is remembered, in
     /// ~/.local/share/rrul/known_servers, and another one is refused later.
