@@ -14,6 +14,7 @@ use rrul_proto::token::Token;
 
 const PLAN: &str = r#"
 title = "names and short flows"
+overhead = "none"
 [phases]
 survey = "1s"
 idle = "200ms"
@@ -22,13 +23,13 @@ load = "1s"
 type = "dns_lookup"
 component = "realtime"
 during = ["survey"]
-interval = "100ms"
+interval = "25ms"
 class = "EF"
 [flow.dns_load]
 type = "dns_lookup"
 component = "realtime"
 during = ["load"]
-interval = "100ms"
+interval = "25ms"
 class = "EF"
 [flow.short]
 type = "short_flow"
@@ -65,7 +66,8 @@ fn every_lookup_is_answered_and_every_transfer_completes_on_the_same_schedule_id
             assert!(own.iter().all(|row| row.reached == NameLookup::ANSWERED && row.took.0 > 0), "{own:?}");
             let records: BTreeSet<(u32, u16)> = own.iter().map(|row| (row.sequence, row.record)).collect();
             assert_eq!(records.len(), own.len());
-            assert!(own.len() >= 10 && own.iter().all(|row| records.contains(&(row.sequence, 1))), "{}", own.len());
+            // 40 names of two records are scheduled in the mean, and by chance fewer than 15 twice in a million times.
+            assert!(own.len() >= 30 && own.iter().all(|row| records.contains(&(row.sequence, 1))), "{}", own.len());
             // The address that was asked is of the flow's family: the other kind has no record.
             let longer = if flow.family.name() == "ipv4" { 1 } else { 28 };
             for row in &own {
