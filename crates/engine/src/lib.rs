@@ -39,6 +39,7 @@ mod setup_error;
 pub mod socket;
 pub mod system_resolver;
 pub mod tcp_info;
+mod tls;
 pub mod web;
 
 pub use flow_types::vocabulary;

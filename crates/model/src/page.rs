@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::units::ByteCount;
 
-/// The manifests that come with the program.
-const PAGES: [(&str, &str); 2] = [
-    ("rrul2013", include_str!("../../../pages/rrul2013.toml")),
-    ("rrul2025", include_str!("../../../pages/rrul2025.toml")),
+/// The manifests that come with the program, compressed.
+const PAGES: [(&str, &[u8]); 2] = [
+    ("rrul2013", include_bytes!(concat!(env!("OUT_DIR"), "/rrul2013.zst"))),
+    ("rrul2025", include_bytes!(concat!(env!("OUT_DIR"), "/rrul2025.zst"))),
 ];
 
 /// The version of HTTP that a host speaks best, as its pages have it.
@@ -163,7 +163,7 @@ impl Page {
 
     pub fn named(name: &str) -> Option<Self> {
         let (name, text) = PAGES.iter().find(|(known, _)| *known == name)?;
-        Self::read(name, text).ok()
+        Self::read(name, &String::from_utf8(zstd::decode_all(*text).ok()?).ok()?).ok()
     }
 
     /// Reads a manifest.

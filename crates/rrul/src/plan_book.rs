@@ -1,20 +1,24 @@
 //! The plan book: the plans that come with the program, and those in files.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
-use include_dir::{Dir, include_dir};
 use rrul_engine::vocabulary;
 use rrul_model::plan::{Surroundings, TestPlan};
 
 use crate::failure::Failure;
 
-static PLANS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../plans");
+/// Name and text of each plan that comes with the program, by name.
+static PLANS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let all = zstd::decode_all(&include_bytes!(concat!(env!("OUT_DIR"), "/plans.zst"))[..]).unwrap_or_default();
+    let all = String::from_utf8(all).unwrap_or_default();
+    let mut parts = all.split_terminator('\0').map(str::to_owned);
+    std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect()
+});
 
 /// The names of the plans that come with the program.
 pub(crate) fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = PLANS.files().filter_map(|file| file.path().file_stem()?.to_str()).collect();
-    names.sort_unstable();
-    names
+    PLANS.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 /// The plan of this name, or in this file, with the user's settings.
@@ -38,8 +42,8 @@ pub(crate) fn plan(name: &str, settings: &[String]) -> Result<TestPlan, Failure>
 }
 
 fn shipped(name: &str) -> Option<(String, String)> {
-    let file = PLANS.get_file(format!("{name}.toml"))?;
-    Some((format!("plans/{name}.toml"), file.contents_utf8()?.to_owned()))
+    let (_, text) = PLANS.iter().find(|(known, _)| known == name)?;
+    Some((format!("plans/{name}.toml"), text.clone()))
 }
 
 #[cfg(test)]

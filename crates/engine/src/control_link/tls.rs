@@ -9,13 +9,13 @@ use ring::digest;
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
 use rustls::client::Resumption;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
+use rustls::{ClientConfig, ServerConfig};
+
+use crate::tls::{AnyOwner, Shown, provider, signing_key};
 
 /// The protocol within TLS, so that nothing else that speaks TLS at this port is taken for it.
 const PROTOCOL: &[u8] = b"rrul/1";
@@ -106,7 +106,7 @@ impl ServerKey {
     /// When it has none, or one of a kind that is not known.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| KeyError::Form)?;
-        let key = rustls::crypto::ring::sign::any_supported_type(&key).map_err(KeyError::Kind)?;
+        let key = signing_key(&key).map_err(KeyError::Kind)?;
         let public = key.public_key().ok_or(KeyError::Form)?.to_vec();
         let fingerprint = Fingerprint::from_public_key(&public);
         let key = CertifiedKey::new(vec![CertificateDer::from(public)], key);
@@ -131,11 +131,9 @@ impl ServerKey {
 /// # Errors
 /// When TLS 1.3 is not there.
 pub(super) fn client() -> Result<ClientConfig, rustls::Error> {
-    let provider = provider();
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&[&rustls::version::TLS13])?;
-    let mut config =
-        config.dangerous().with_custom_certificate_verifier(Arc::new(KeyOwner(provider))).with_no_client_auth();
+    let config = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
+    let verifier = Arc::new(AnyOwner(Shown::Key));
+    let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
@@ -146,54 +144,6 @@ pub(super) fn client() -> Result<ClientConfig, rustls::Error> {
 pub(super) fn met(connection: &rustls::ClientConnection) -> Option<Fingerprint> {
     let key = connection.peer_certificates()?.first()?;
     Some(Fingerprint::from_public_key(key))
-}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
-
-/// Takes any key whose owner signs with it. Whose key it has to be is for the caller to say.
-#[derive(Debug)]
-struct KeyOwner(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for KeyOwner {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.2 is not spoken here".to_owned()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
-        verify_tls13_signature_with_raw_key(message, &key, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
 }
 
 /// Base64 with padding (RFC 4648, section 4).

@@ -3,6 +3,7 @@
 //! HTTP, TLS and QUIC are libraries; what is ours is which packet carries which marking, when what happened, and which
 //! object asks for which.
 
+mod certificate;
 pub mod client;
 pub mod tls;
 

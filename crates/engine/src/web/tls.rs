@@ -6,27 +6,20 @@
 
 use std::sync::Arc;
 
-use rcgen::{CertificateParams, KeyPair};
-use rrul_proto::session_name::ZONE;
 use rustls::client::Resumption;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls::{ClientConfig, ServerConfig};
+
+use super::certificate::{CertificateError, OwnCertificate};
+use crate::tls::{AnyOwner, Shown, provider};
 
 /// Why TLS is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error(transparent)]
-    Certificate(#[from] rcgen::Error),
-    #[error("{0}")]
-    Key(&'static str),
+    Certificate(#[from] CertificateError),
     #[error(transparent)]
     Settings(#[from] rustls::Error),
-}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
 }
 
 /// What a server needs: a new key and a certificate of its own making.
@@ -34,11 +27,8 @@ fn provider() -> Arc<CryptoProvider> {
 /// # Errors
 /// When the host has no randomness, or the like.
 pub fn server(protocols: &[&[u8]]) -> Result<ServerConfig, TlsError> {
-    let key = KeyPair::generate()?;
-    let names = vec![ZONE.to_owned(), format!("*.{ZONE}")];
-    let certificate = CertificateParams::new(names).and_then(|params| params.self_signed(&key));
-    let certificate = certificate?.der().clone();
-    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(TlsError::Key)?;
+    let OwnCertificate { certificate, key } = OwnCertificate::generate()?;
+    let (certificate, key) = (CertificateDer::from(certificate), PrivatePkcs8KeyDer::from(key).into());
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key));
@@ -52,51 +42,10 @@ pub fn server(protocols: &[&[u8]]) -> Result<ServerConfig, TlsError> {
 /// # Errors
 /// When TLS 1.3 is not there.
 pub fn client(protocol: &[u8]) -> Result<ClientConfig, TlsError> {
-    let provider = provider();
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&[&rustls::version::TLS13])?;
-    let mut config =
-        config.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth();
+    let config = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
+    let verifier = Arc::new(AnyOwner(Shown::Certificate));
+    let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
     config.alpn_protocols = vec![protocol.to_vec()];
     config.resumption = Resumption::disabled();
     Ok(config)
-}
-
-/// Takes any certificate whose owner has its key.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.2 is not spoken here".to_owned()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
