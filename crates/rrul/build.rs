@@ -17,7 +17,7 @@ fn main() {
         .expect("docs/summary.schema.json can be compressed");
 }
 
-/// Name and text of each plan, each with a zero octet behind it.
+/// Name and text of each plan, each with a zero byte behind it.
 fn compress_plans(plans: &Path, into: &Path) -> Result<()> {
     println!("cargo::rerun-if-changed={}", plans.display());
     let mut files: Vec<PathBuf> = fs::read_dir(plans)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;

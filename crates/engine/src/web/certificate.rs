@@ -82,7 +82,7 @@ impl OwnCertificate {
         let names = [value(DNS_NAME, &[ZONE.as_bytes()]), value(DNS_NAME, &[b"*.", ZONE.as_bytes()])];
         let names = value(OCTETS, &[&value(SEQUENCE, &[&names[0], &names[1]])]);
         let extension = value(SEQUENCE, &[NAMES, &names]);
-        // Positive, and another one for each key: the point's first octets.
+        // Positive, and another one for each key: the point's first bytes.
         let serial = value(INTEGER, &[&[1], &public[1..9]]);
         let signed = value(
             SEQUENCE,
@@ -139,7 +139,7 @@ mod tests {
         let (signed, _, rest) = split(&content);
         let (_, _, rest) = split(&rest);
         let (_, signature, _) = split(&rest);
-        // The first octet of a string of bits counts those that are unused.
+        // The first byte of a string of bits counts those that are unused.
         let (signed, signature) = (&signed[..], &signature[1..]);
         assert!(read.verify_signature(webpki::ring::ECDSA_P256_SHA256, signed, signature).is_ok());
         let mut changed = signed.to_vec();
