@@ -1,4 +1,4 @@
-# make build | man | router | packages | demo | test | soak | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
+# make build | man | router | packages | demo | test | archive-test | soak | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,11 +6,11 @@ NPM ?= npm
 BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build man router packages demo test soak check docs fuzz bench gallery accuracy web tools
+.PHONY: help build man router packages demo test archive-test soak check docs fuzz bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
 
 tools:
 	@scripts/tools build
@@ -34,11 +34,14 @@ build: tools web ## the program, optimized: target/release/rrul
 man: build ## the manual pages: target/man, to be read with man -l target/man/rrul-run.1
 	target/release/rrul man target/man
 
-# Folds identical functions and packs relocations, as lld can, with which Rust links on x86-64. With another linker: ROUTER_LINK=
-ROUTER_LINK ?= -C link-arg=-Wl,--icf=all,-z,pack-relative-relocs
-# Of zstd only what level 3 compresses with; smaller and slower decompression; no unwinding through C.
-ROUTER_CFLAGS := -DHUF_FORCE_DECOMPRESS_X1 -DZSTD_FORCE_DECOMPRESS_SEQUENCES_SHORT -DZSTD_NO_INLINE -DZSTD_STRIP_ERROR_STRINGS \
-    $(patsubst %,-DZSTD_EXCLUDE_%_BLOCK_COMPRESSOR,GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA) -fno-asynchronous-unwind-tables
+# Folds identical functions, merges ends of strings, and packs relocations, as lld can, with which Rust links on x86-64.
+# With another linker: ROUTER_LINK=
+ROUTER_LINK ?= -C link-arg=-Wl,--icf=all,-O2,-z,pack-relative-relocs
+# Of zstd only its quickest compression; smaller and slower decompression, in one form for all processors; no unwinding through C.
+# Not every compiler has -Oz; it is asked when the program for routers is built.
+ROUTER_CFLAGS = -DDYNAMIC_BMI2=0 -DHUF_FORCE_DECOMPRESS_X1 -DZSTD_FORCE_DECOMPRESS_SEQUENCES_SHORT -DZSTD_NO_INLINE -DZSTD_STRIP_ERROR_STRINGS \
+    $(patsubst %,-DZSTD_EXCLUDE_%_BLOCK_COMPRESSOR,DFAST GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA) -fno-asynchronous-unwind-tables \
+    $(shell $(CC) -Oz -E -x c /dev/null >/dev/null 2>&1 && echo -Oz)
 
 router: ## the program for routers, without charts, comparison, exports, lab, browser and screen: target/router/rrul; needs no Node.js
 	@scripts/tools router
@@ -57,6 +60,13 @@ demo: build ## a bloated link and a managed one, measured, compared, drawn and r
 test: tools web ## every test, with the count of what ran and of what was skipped and why
 	@scripts/tools test
 	scripts/test
+
+archive-test: tools web ## the tests of rrul archive, which the default program does not have
+	@scripts/tools test
+	$(CARGO) clippy -p rrul --features archive --all-targets -- -D warnings
+	$(CARGO) test -p rrul --features archive --test archive
+	$(CARGO) test -p rrul --features archive --test guide ask_many_runs
+	$(CARGO) test -p rrul --features archive --bin rrul help_tests
 
 # Seconds of the attacks.
 DURATION ?= 3600
@@ -87,9 +97,10 @@ fuzz: ## every decoder of foreign bytes with 200,000 cases, or CASES=1000000
 	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul-proto --test suite fuzz
 	PROPTEST_CASES=$(CASES) $(CARGO) test -p rrul --bin rrul fuzz
 
-bench: tools web ## processor time and punctuality beside iperf3 and ping, how long it takes to look at recordings, what traces cost
+bench: tools web ## processor time and punctuality beside iperf3 and ping, how long it takes to look at recordings, what traces and a crowd of clients cost
 	@scripts/tools bench
 	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen --bench tracing
+	$(CARGO) bench -p rrul-engine --bench crowd
 
 gallery: build ## every chart, from experiments over virtual links: docs/gallery, 23 minutes
 	scripts/gallery

@@ -11,6 +11,7 @@ mod embedding {
     use std::path::{Path, PathBuf};
     use std::{env, fs, process};
 
+    use data_encoding::BASE64;
     use sha2::{Digest, Sha256};
 
     /// What is embedded: its name in the output folder, and where `web/` has it.
@@ -42,24 +43,10 @@ mod embedding {
                 process::exit(1);
             }
         }
-        let hash =
-            fs::read(web.join(REPORT_SCRIPT)).map(|script| format!("sha256-{}", base64(&Sha256::digest(script))));
+        let hash = fs::read(web.join(REPORT_SCRIPT))
+            .map(|script| format!("sha256-{}", BASE64.encode(&Sha256::digest(script))));
         fs::write(out.join("report.js.sha256"), hash.expect("it was embedded"))
             .expect("cargo's output folder can be written");
-    }
-
-    /// Base64 (RFC 4648 section 4).
-    fn base64(octets: &[u8]) -> String {
-        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::new();
-        for three in octets.chunks(3) {
-            let bits = (0..3).fold(0_u32, |bits, place| bits << 8 | u32::from(three.get(place).copied().unwrap_or(0)));
-            for place in 0..4 {
-                let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-                text.push(if place <= three.len() { char::from(digit) } else { '=' });
-            }
-        }
-        text
     }
 
     /// Writes `source` compressed to `target`.

@@ -3,6 +3,7 @@
 mod arrivals;
 mod cell;
 mod course;
+mod probe_tally;
 mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,6 +21,7 @@ use crate::statistics::percentile::percentile;
 use arrivals::Arrivals;
 pub use cell::{DelayCell, DelaySecond};
 pub use course::{Course, RateCourse};
+pub use probe_tally::{KnownProbe, ProbeTally};
 use waiting::{Answer, Waiting};
 
 const SECOND: Duration = Duration::from_secs(1);

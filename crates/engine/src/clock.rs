@@ -3,7 +3,7 @@
 //! Instants of the program are `CLOCK_MONOTONIC_RAW`, which no time service steps or slews. The kernel stamps packets
 //! with `CLOCK_REALTIME`; [`WallClock`] carries those stamps over.
 
-#![allow(unsafe_code, reason = "clock_gettime")]
+#![allow(unsafe_code, reason = "clock_gettime, localtime_r")]
 
 pub mod host_clock;
 pub mod test_clock;
@@ -34,6 +34,21 @@ impl RawTime {
 /// The wall clock, nanoseconds since 1970.
 pub fn wall_now() -> i64 {
     read(libc::CLOCK_REALTIME)
+}
+
+/// Seconds since 1970 of a clock that goes on while this program does not run.
+pub fn seconds_now() -> u64 {
+    u64::try_from(wall_now() / 1_000_000_000).unwrap_or(0)
+}
+
+/// Returns local time less UTC now, seconds, by the time zone of this process (tzset(3)).
+pub fn utc_offset() -> i32 {
+    let now: libc::time_t = (wall_now() / 1_000_000_000) as libc::time_t;
+    // SAFETY: all bits zero are a valid `tm`: integers, and a null pointer that is not followed.
+    let mut local: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both point to values of their types; `localtime_r` writes `local` alone.
+    let done = unsafe { libc::localtime_r(&raw const now, &raw mut local) };
+    if done.is_null() { 0 } else { local.tm_gmtoff as i32 }
 }
 
 /// `CLOCK_MONOTONIC` less `CLOCK_MONOTONIC_RAW`, nanoseconds, now: other programs report their times on the former, which time

@@ -1,5 +1,8 @@
 //! Control messages over a TCP connection, plain or encrypted.
 
+#[cfg(feature = "certificates")]
+mod authorities;
+mod mailbox;
 mod stream;
 mod tls;
 
@@ -12,6 +15,11 @@ use rrul_proto::limits::EXPANDED_OCTETS;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error};
 
+#[cfg(feature = "certificates")]
+pub use authorities::{Authorities, CertificateProblem, NoAuthority};
+pub(crate) use mailbox::Mailbox;
+#[cfg(feature = "certificates")]
+pub use stream::CertifiedError;
 pub use stream::{ControlStream, ReadBefore};
 pub use tls::{Fingerprint, FingerprintError, KeyError, ServerKey};
 
@@ -47,6 +55,12 @@ const WORTH_COMPRESSING: usize = 512;
 /// # Errors
 /// When the connection breaks or the message is longer than a frame may be.
 pub fn write(stream: &mut impl Write, message: &impl Serialize, compression: Compression) -> Result<(), LinkError> {
+    stream.write_all(&encode(message, compression)?)?;
+    Ok(())
+}
+
+/// Returns the bytes of one message.
+fn encode(message: &impl Serialize, compression: Compression) -> Result<Vec<u8>, LinkError> {
     let mut payload = serde_json::to_vec(message).map_err(ControlError::from)?;
     let compressed = compression == Compression::Allowed && payload.len() >= WORTH_COMPRESSING;
     if compressed {
@@ -56,8 +70,7 @@ pub fn write(stream: &mut impl Write, message: &impl Serialize, compression: Com
     let mut octets = Vec::with_capacity(header.len() + payload.len());
     octets.extend_from_slice(&header);
     octets.extend_from_slice(&payload);
-    stream.write_all(&octets)?;
-    Ok(())
+    Ok(octets)
 }
 
 /// Reads one message; waits for it at most `patience`.
@@ -88,7 +101,16 @@ pub fn read_counted<M: DeserializeOwned>(
     let header = FrameHeader::decode(header)?;
     let mut payload = vec![0; header.length];
     read_exact_until(stream, &mut payload, deadline).map_err(|error| failure(error, silent))?;
-    if header.compressed {
+    decode(payload, header.compressed, compression)
+}
+
+/// Returns the message of a payload, and the bytes that it takes, expanded.
+fn decode<M: DeserializeOwned>(
+    mut payload: Vec<u8>,
+    compressed: bool,
+    compression: Compression,
+) -> Result<(M, u64), LinkError> {
+    if compressed {
         if compression == Compression::Never {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a compressed frame is not taken here").into());
         }

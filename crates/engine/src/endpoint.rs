@@ -1,6 +1,7 @@
 //! One end of a test: what its threads share.
 
 pub mod sampler;
+pub mod shared_sampler;
 pub mod start_line;
 pub mod test_course;
 
@@ -62,6 +63,11 @@ impl Endpoint {
     pub fn stop(&self) {
         self.course.stop();
         self.start_line.release_all();
+    }
+
+    /// How often counters are read.
+    pub(crate) fn sample_interval(&self) -> Duration {
+        self.sampler.interval()
     }
 
     /// Has the sampler read counters until `until`. A thread of its own runs it.

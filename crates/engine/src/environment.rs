@@ -3,6 +3,7 @@
 mod byte_queue_limits;
 mod ethtool;
 mod host_state;
+mod interface_meter;
 pub(crate) mod interfaces;
 mod kernel_counters;
 mod machine;
@@ -20,6 +21,7 @@ use crate::privacy::Privacy;
 use crate::socket::icmp;
 use crate::{processor_time, scheduling, tcp_info};
 pub use host_state::{Extent, read_state};
+pub use interface_meter::{Carried, InterfaceMeter};
 pub use routes::AddressPair;
 
 /// Kernel settings that shape what is measured.

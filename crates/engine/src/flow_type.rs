@@ -12,6 +12,7 @@ use rrul_model::random::Random;
 use rrul_model::time::TestTime;
 use rrul_model::units::BitRate;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Purpose};
+use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
 
@@ -25,8 +26,10 @@ use crate::setup_error::SetupError;
 #[derive(Debug, Clone)]
 pub(crate) struct Initiation {
     pub(crate) end: Arc<Endpoint>,
-    /// What binds streams and test packets to the session.
+    /// What binds streams, lookups and pages to the session.
     pub(crate) token: Token,
+    /// What test packets are sealed with.
+    pub(crate) seal: PacketSeal,
     /// What its streams are opened with, where the control connection is encrypted.
     pub(crate) stream_key: Option<StreamKey>,
     /// The server's address in each family under test.
@@ -219,6 +222,7 @@ mod tests {
         let initiation = Initiation {
             end,
             token: Token::NONE,
+            seal: Token::NONE.into(),
             stream_key: None,
             servers: Vec::new(),
             seed: 7,

@@ -2,8 +2,8 @@
 
 use rrul_model::flow::FlowId;
 use rrul_model::observation::GreetingSent;
-use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
-use rrul_proto::token::Token;
+use rrul_proto::packet_seal::PacketSeal;
+use rrul_proto::test_packet::LEAST_OCTETS;
 use socket2::Socket;
 
 use crate::clock::test_clock::TestClock;
@@ -14,15 +14,18 @@ use crate::socket::datagram;
 pub(crate) fn send(
     socket: &Socket,
     (flow, octet): (FlowId, u8),
-    token: Token,
+    seal: &PacketSeal,
     clock: TestClock,
     sink: &mut ObservationSink<'_>,
 ) {
     let mut octets = [0; LEAST_OCTETS];
     let sent = clock.now();
-    let greeting = TestPacket::request(Kind::Greeting, flow.0, octet, token, 0, 0);
+    if seal.greeting(flow.0, octet).write(&mut octets).is_err() {
+        return;
+    }
+    seal.seal(&mut octets);
     // One that does not leave is as one that is lost: another will follow.
-    if greeting.write(&mut octets).is_ok() && datagram::send(socket, &octets).is_ok() {
+    if datagram::send(socket, &octets).is_ok() {
         sink.note(GreetingSent { flow, sent, length: LEAST_OCTETS as u16 });
     }
 }

@@ -7,19 +7,18 @@
 mod control_group;
 mod softnet;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rrul_model::environment::{HostState, Interface};
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{InterfaceCount, QueueCount, SocketDrops};
+use rrul_model::observation::{InterfaceCount, Observation, QueueCount, SocketDrops};
 use rrul_model::time::TestTime;
 use socket2::Socket;
 
 use crate::clock::test_clock::TestClock;
 use crate::environment::{interfaces, queue_disciplines};
 use crate::netlink::{self, Netlink};
-use crate::observer::ObservationSink;
 use crate::processor_time;
 use crate::socket::drops;
 use control_group::ControlGroup;
@@ -71,6 +70,29 @@ impl HostHealth {
         Some(socket)
     }
 
+    /// Watches the interfaces and queues that these watch, and no others.
+    pub(crate) fn watch_those_of<'a>(&self, others: impl Iterator<Item = &'a Self>) {
+        let (mut interfaces, mut queues) = (BTreeSet::new(), BTreeSet::new());
+        for other in others {
+            let watched = other.0.lock().unwrap_or_else(PoisonError::into_inner);
+            interfaces.extend(&watched.interfaces);
+            queues.extend(&watched.queues);
+        }
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.interfaces = interfaces.into_iter().collect();
+        watched.queues = queues.into_iter().collect();
+    }
+
+    /// Whether a row that was read for several concerns what this one watches.
+    pub(crate) fn watches(&self, row: &Observation) -> bool {
+        let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match row {
+            Observation::InterfaceCount(row) => watched.interfaces.contains(&row.interface),
+            Observation::QueueCount(row) => watched.queues.contains(&row.interface),
+            _ => true,
+        }
+    }
+
     /// Rows that are noted in so many seconds, at most.
     pub(crate) fn rows_in(&self, seconds: f64) -> usize {
         let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +124,7 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// What is read ten times a second; to be called as often or more.
-    pub(crate) fn often(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
+    pub(crate) fn often(&mut self, clock: TestClock, mut note: impl FnMut(Observation)) {
         let before = clock.now();
         let Some(netlink) = self.netlink.as_mut().filter(|_| before.0 >= self.queues_due) else { return };
         let queues = self.health.0.lock().unwrap_or_else(PoisonError::into_inner).queues.clone();
@@ -113,40 +135,41 @@ impl Reader<'_> {
         let found = queue_disciplines::root_counters(netlink, &queues).unwrap_or_default();
         let after = clock.now();
         for (interface, counters) in found {
-            sink.note(QueueCount {
+            let row = QueueCount {
                 interface,
                 at: after,
                 backlog_octets: counters.backlog_octets as u32,
                 backlog_packets: counters.backlog_packets as u32,
                 dropped: counters.dropped as u32,
                 requeued: counters.requeued as u32,
-            });
+            };
+            note(row.into());
         }
         let next = before.0.div_euclid(QUEUE_INTERVAL).saturating_add(1).saturating_mul(QUEUE_INTERVAL);
         self.queues_due = next.max(after.0.saturating_add(after.since(before).0.saturating_mul(QUEUE_SHARE)));
     }
 
     /// What is read once a second.
-    pub(crate) fn each_second(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
+    pub(crate) fn each_second(&mut self, clock: TestClock, mut note: impl FnMut(Observation)) {
         let now = clock.now();
         for row in processor_time::cores(now) {
-            sink.note(row);
+            note(row.into());
         }
-        sink.note(processor_time::process(now));
+        note(processor_time::process(now).into());
         for row in softnet::cores(now) {
-            sink.note(row);
+            note(row.into());
         }
         if let Some(row) = self.control_group.as_ref().and_then(|group| group.read(now)) {
-            sink.note(row);
+            note(row.into());
         }
         let mut watched = self.health.0.lock().unwrap_or_else(PoisonError::into_inner);
         for row in socket_drops(&watched.sockets, now) {
-            sink.note(row);
+            note(row.into());
         }
         if let Some(netlink) = &mut self.netlink {
             watched.interfaces.retain(|interface| {
                 let Ok(counters) = interfaces::counters(netlink, *interface) else { return false };
-                sink.note(InterfaceCount {
+                let row = InterfaceCount {
                     interface: *interface,
                     at: clock.now(),
                     received_octets: counters.received_octets,
@@ -155,7 +178,8 @@ impl Reader<'_> {
                     sent_octets: counters.sent_octets,
                     sent_packets: counters.sent_packets,
                     sent_dropped: counters.sent_dropped,
-                });
+                };
+                note(row.into());
                 true
             });
         }

@@ -14,8 +14,8 @@ use rrul_model::turns::turns_of;
 use rrul_model::units::ByteCount;
 use rrul_proto::one_way_packet::LEAST_OCTETS;
 use rrul_proto::one_way_sender::OneWaySender;
+use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::schedule::periodic_schedule::PeriodicSchedule;
-use rrul_proto::token::Token;
 
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
@@ -84,11 +84,11 @@ pub(crate) struct OneWayFlow<O> {
 
 impl<O: Outlet> OneWayFlow<O> {
     /// The flow at this place among all that one thread sends: their packets leave evenly spread over the interval.
-    pub(crate) fn new(spec: &FlowSpec, token: Token, (place, all): (usize, usize), outlet: O) -> Self {
+    pub(crate) fn new(spec: &FlowSpec, seal: impl Into<PacketSeal>, (place, all): (usize, usize), outlet: O) -> Self {
         let interval = interval(spec);
         let phase = interval.mul_f64(place as f64 / all.max(1) as f64);
         let schedule = PeriodicSchedule::new(spec.window, interval, phase, turns_of(spec));
-        let sender = OneWaySender::new(spec.id, token, spec.class.octet(), schedule);
+        let sender = OneWaySender::new(spec.id, seal, spec.class.octet(), schedule);
         let mut packet = vec![0; length(spec)];
         Random(u64::from(spec.id.0)).fill(&mut packet);
         Self { sender, ends: spec.window.to, interval, packet, outlet }
@@ -171,6 +171,7 @@ mod tests {
     use rrul_model::marking::ServiceClass;
     use rrul_model::observation::ObservationPoint;
     use rrul_model::time::Window;
+    use rrul_proto::token::Token;
 
     use crate::clock::RawTime;
     use crate::clock::host_clock::HostClock;

@@ -42,7 +42,7 @@ pub(crate) fn pace(spec: &FlowSpec) -> (Duration, Option<BitRate>) {
 }
 
 /// Sends these traces and answers those of the other end until their time is over. A thread of its own runs it.
-pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirrors: &[Mirror]) {
+pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mut mirrors: Vec<Mirror>) {
     scheduling::prompt_timers();
     let mut sink = end.observer.sink(rows_between_collections(&traces));
     let mut icmp = hear_icmp(end, &mut traces);
@@ -51,7 +51,7 @@ pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirr
     for trace in &traces {
         waiting.add_readable(trace);
     }
-    for mirror in mirrors {
+    for mirror in &mirrors {
         waiting.add_readable(&mirror.socket);
     }
     for icmp in &icmp {
@@ -94,13 +94,13 @@ pub(crate) fn run(end: &Endpoint, clock: TestClock, mut traces: Vec<Trace>, mirr
             }
             trace.send_due(clock, &mut sink);
         }
-        for (place, mirror) in (traces.len()..).zip(mirrors) {
+        for (place, mirror) in (traces.len()..).zip(&mut mirrors) {
             if waiting.ready(place) {
                 mirror.answer_all(clock, &wall);
             }
         }
         if clock.now() >= next_greeting {
-            for mirror in mirrors {
+            for mirror in &mirrors {
                 mirror.greet(clock, &mut sink);
             }
             next_greeting = clock.now() + GREETING_INTERVAL;

@@ -28,7 +28,7 @@ mod truth;
 mod tun;
 
 pub use clock::{be_realtime, now};
-pub use disturbance::on_a_lab;
+pub use disturbance::{ATTEMPTS, Disturbed, await_calm, on_a_lab, once_on_a_lab};
 pub use error::Error;
 pub use host::Host;
 pub use lab::{Lab, available};
@@ -44,7 +44,7 @@ pub use link::shaper::Shaper;
 pub use link::token_bucket::{BurstAllowance, Policer};
 pub use link::{Link, LinkDirection, Reorder};
 pub use namespace::{die_with_spawning_thread, enter_user_namespace, join};
-pub use requirement::lab_available_for;
+pub use requirement::{give_up, lab_available_for};
 pub use routers::router::RouterAnswer;
 pub use time::LabTime;
 pub use truth::connections::ConnectionKey;

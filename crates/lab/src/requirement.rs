@@ -18,6 +18,9 @@ const RAN: &str = "RRUL_LAB_RAN";
 /// The file named by this environment variable gets a line for every time that something was measured again.
 const AGAIN: &str = "RRUL_AGAIN";
 
+/// The file named by this environment variable gets a line for every test that could not be measured.
+const UNMEASURED: &str = "RRUL_UNMEASURED";
+
 /// For tests that need a lab: true when one can be brought up; it then adds `RAN <test>` to the file that `RRUL_LAB_RAN`
 /// names.
 ///
@@ -45,6 +48,20 @@ pub(crate) fn note_again(test: &str, disturbance: &dyn std::fmt::Display) {
     let line = format!("AGAIN {test}: this machine was disturbed: {disturbance}\n");
     eprint!("{line}");
     note(AGAIN, &line);
+}
+
+/// For a test whose every measurement failed while this machine was disturbed: nothing is known about what it tests. It says
+/// `UNMEASURED <test>` on standard error and in the file that `RRUL_UNMEASURED` names; who reads that file decides how
+/// many may be unknown.
+///
+/// # Panics
+///
+/// Where no file is named.
+pub fn give_up(test: &str) {
+    let line = format!("UNMEASURED {test}: failed each time, and each time this machine was disturbed\n");
+    eprint!("{line}");
+    assert!(std::env::var_os(UNMEASURED).is_some(), "{test}: not measured, as this machine was disturbed each time");
+    note(UNMEASURED, &line);
 }
 
 /// Appends a line to the file that the environment variable names, if it names one.

@@ -16,6 +16,10 @@ pub use queue_discipline::{QueueDiscipline, TrafficClass, TrafficCounters};
 /// Name among the abilities of a server: classes with which it marks no packet, separated by commas.
 pub const REFUSED_MARKS: &str = "refused_marks";
 
+/// The key among the counters of the client under which it counts test packets that failed authentication. Not there where packets
+/// are not authenticated.
+pub const FORGED_PACKETS: &str = "rrul.PacketsForged";
+
 /// One end of the test. Everything that could explain a figure and costs nothing to know.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

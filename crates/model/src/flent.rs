@@ -4,7 +4,6 @@
 //! is not made up: the recording's [`Imported`](crate::imported::Imported) says so. Nothing in a file can make this panic or hold more memory than
 //! the limits in this folder allow, beside its text.
 
-mod calendar;
 mod conversion;
 mod document;
 mod flow_source;

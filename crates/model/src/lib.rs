@@ -4,7 +4,7 @@
 //! statistic; it gives names, units and validation.
 //!
 //! - [`units`]: bytes, bit rates, signed delays, and how people write them
-//! - [`time`]: [`time::TestTime`], nanoseconds on one host's monotonic clock since the test began
+//! - [`time`]: [`time::TestTime`], nanoseconds on one host's monotonic clock since the test began; [`calendar`]: times in UTC as text
 //! - [`marking`]: DSCP, ECN and the service classes (RFC 2474, RFC 3168)
 //! - [`flow`]: direction, address family, and one flow of a test
 //! - [`link_layer`]: what an IP packet takes on the wire
@@ -23,6 +23,7 @@
 //! - [`random`], [`internet_checksum`]: what both ends and the lab compute alike
 //! - [`flent`]: recordings of Flent
 
+pub mod calendar;
 pub mod environment;
 pub mod flent;
 pub mod flow;

@@ -84,6 +84,9 @@ pub enum ServerMessage {
         /// Whether this server hears [`ClientMessage::Alive`] and [`ClientMessage::Turn`].
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         hears_alive: bool,
+        /// Whether test packets are sealed, in both directions: the control connection is encrypted, and the client offers it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        seals: bool,
     },
     /// The answer to [`ClientMessage::Open`].
     Opened {

@@ -12,6 +12,7 @@ pub mod one_way_packet;
 pub mod one_way_receiver;
 pub mod one_way_sender;
 pub mod opening;
+pub mod packet_seal;
 pub mod packet_train;
 pub mod path_mtu;
 pub mod path_sweep;
@@ -22,7 +23,6 @@ pub mod session_reflector;
 pub mod session_sender;
 pub mod short_flow;
 pub mod stream_key;
-
 pub mod test_packet;
 pub mod token;
 

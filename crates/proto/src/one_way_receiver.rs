@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::one_way_packet::OneWayPacket;
-use crate::token::Token;
+use crate::packet_seal::PacketSeal;
+use crate::packet_seal::replay_window::{Freshness, ReplayWindow};
 
 /// Most packets that are remembered of one flow.
 const REMEMBERED: usize = 4096;
@@ -12,7 +13,9 @@ const REMEMBERED: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct OneWayReceiver {
     flow: u16,
-    token: Token,
+    seal: PacketSeal,
+    /// Packets that were taken, where they are sealed.
+    taken: ReplayWindow,
     /// The numbers that have arrived of late, each at its place.
     latest: Vec<Option<u32>>,
     /// The number of the flow's last packet, once that has arrived.
@@ -21,16 +24,19 @@ pub struct OneWayReceiver {
 
 impl OneWayReceiver {
     /// A flow without an arrival so far; of its last packets, those of `waiting_time` are looked for.
-    pub fn new(flow: u16, token: Token, interval: Duration, waiting_time: Duration) -> Self {
+    pub fn new(flow: u16, seal: impl Into<PacketSeal>, interval: Duration, waiting_time: Duration) -> Self {
         let packets = waiting_time.as_nanos() / interval.as_nanos().max(1);
         let latest = vec![None; usize::try_from(packets).unwrap_or(REMEMBERED).clamp(1, REMEMBERED)];
-        Self { flow, token, latest, last: None }
+        Self { flow, seal: seal.into(), taken: ReplayWindow::default(), latest, last: None }
     }
 
-    /// Takes a packet; `None` when it is none of this flow. Every copy of a packet is taken.
+    /// Takes a packet; `None` when it is none of this flow. Copies of a packet are taken, too.
     pub fn receive(&mut self, octets: &[u8]) -> Option<OneWayPacket> {
         let packet = OneWayPacket::read(octets).ok()?;
-        if packet.flow != self.flow || packet.token != self.token {
+        if packet.flow != self.flow || !self.seal.opens(octets) {
+            return None;
+        }
+        if self.seal.take(&mut self.taken, packet.sequence) == Freshness::Excess {
             return None;
         }
         self.note(packet.sequence, packet.to_come);
@@ -59,6 +65,7 @@ impl OneWayReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::Token;
 
     const TOKEN: Token = Token(*b"a token of tests");
 

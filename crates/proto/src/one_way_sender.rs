@@ -5,14 +5,14 @@ use rrul_model::observation::ProbeSent;
 use rrul_model::time::TestTime;
 
 use crate::one_way_packet::OneWayPacket;
+use crate::packet_seal::PacketSeal;
 use crate::schedule::periodic_schedule::PeriodicSchedule;
-use crate::token::Token;
 
 /// Sends on a fixed schedule, and never catches up.
 #[derive(Debug, Clone)]
 pub struct OneWaySender {
     flow: FlowId,
-    token: Token,
+    seal: PacketSeal,
     octet: u8,
     schedule: PeriodicSchedule,
     next: Option<TestTime>,
@@ -21,11 +21,11 @@ pub struct OneWaySender {
 }
 
 impl OneWaySender {
-    /// A flow whose packets bear this token and traffic-class octet.
-    pub fn new(flow: FlowId, token: Token, octet: u8, mut schedule: PeriodicSchedule) -> Self {
+    /// A flow whose packets bear this seal and traffic-class octet.
+    pub fn new(flow: FlowId, seal: impl Into<PacketSeal>, octet: u8, mut schedule: PeriodicSchedule) -> Self {
         let left = schedule.left();
         let next = schedule.next();
-        Self { flow, token, octet, schedule, next, left, sequence: 0 }
+        Self { flow, seal: seal.into(), octet, schedule, next, left, sequence: 0 }
     }
 
     pub fn flow(&self) -> FlowId {
@@ -42,9 +42,10 @@ impl OneWaySender {
     /// `None` when none is left or `octets` are too few.
     pub fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent> {
         let scheduled = self.next?;
-        let Self { token, sequence, octet: octet_sent, .. } = *self;
+        let (token, sequence, octet_sent) = (self.seal.token(), self.sequence, self.octet);
         let to_come = self.left.saturating_sub(1);
         OneWayPacket { flow: self.flow.0, octet_sent, token, sequence, to_come }.write(octets).ok()?;
+        self.seal.seal(octets);
         self.sequence += 1;
         self.advance();
         Some(ProbeSent { flow: self.flow, sequence, scheduled, sent: now })

@@ -46,10 +46,14 @@ impl Offers {
     pub const ACCESS: Self = Self(1);
     /// It speaks TLS on this connection, when the server answers [`Status::Secure`].
     pub const TLS: Self = Self(2);
+    /// On an encrypted connection it seals its test packets.
+    pub const SEALS: Self = Self(4);
+    /// It verifies the certificate of a server, when the server answers [`Status::Certified`].
+    pub const CERTIFICATES: Self = Self(8);
 
     /// Those of the octet; bits that this version does not know are left out.
     fn from_octet(octet: u8) -> Self {
-        Self(octet & (Self::ACCESS.0 | Self::TLS.0))
+        Self(octet & (Self::ACCESS.0 | Self::TLS.0 | Self::SEALS.0 | Self::CERTIFICATES.0))
     }
 
     /// These and those.
@@ -146,10 +150,13 @@ pub enum Status {
     Lacking,
     /// Accepted, and the client begins TLS on this connection.
     Secure,
+    /// The same, and the server shows a certificate in the place of its key.
+    Certified,
 }
 
 impl Status {
-    pub const ALL: [Self; 6] = [Self::Accepted, Self::Version, Self::Busy, Self::Unknown, Self::Lacking, Self::Secure];
+    pub const ALL: [Self; 7] =
+        [Self::Accepted, Self::Version, Self::Busy, Self::Unknown, Self::Lacking, Self::Secure, Self::Certified];
 
     fn code(self) -> u8 {
         match self {
@@ -159,6 +166,7 @@ impl Status {
             Self::Unknown => 3,
             Self::Lacking => 4,
             Self::Secure => 5,
+            Self::Certified => 6,
         }
     }
 }
@@ -241,7 +249,7 @@ mod tests {
         octets[7] = 0xff;
         let offers = ClientOpening::decode(&octets).unwrap().offers;
         assert!(offers.has(Offers::ACCESS) && !Offers::NONE.has(Offers::ACCESS));
-        octets[7] = 0xfc;
+        octets[7] = 0xf0;
         assert_eq!(ClientOpening::decode(&octets), Ok(ClientOpening::control(Offers::NONE)));
     }
 

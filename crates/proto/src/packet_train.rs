@@ -37,6 +37,10 @@ pub const PACKETS: u16 = 40;
 /// UDP payload of each: fits every path that carries IPv6 undivided.
 pub const PACKET_OCTETS: usize = 1200;
 
+/// Bits of the place of a packet in its train.
+const PLACE_BITS: u32 = 6;
+const _: () = assert!(PACKETS < 1 << PLACE_BITS);
+
 const MARK: [u8; 2] = *b"RR";
 const VERSION: u8 = 1;
 
@@ -87,6 +91,12 @@ impl TrainPacket {
         octets[28..32].fill(0);
         octets[32..40].copy_from_slice(&self.t2.to_be_bytes());
         Ok(())
+    }
+
+    /// A number of its own among the packets of all trains.
+    pub(crate) fn number(&self) -> u32 {
+        // A packet at a higher place than a train has is not noted.
+        u32::from(self.train) << PLACE_BITS | self.sequence.min((1 << PLACE_BITS) - 1)
     }
 
     /// Reads the fields.

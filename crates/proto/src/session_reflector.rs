@@ -10,10 +10,11 @@ use std::net::IpAddr;
 use crate::arrival_log::{ArrivalLog, LoggedArrival};
 use crate::limits::{Limits, RateCap};
 use crate::one_way_packet::OneWayPacket;
+use crate::packet_seal::PacketSeal;
+use crate::packet_seal::replay_window::{Freshness, ReplayWindow};
 use crate::packet_train::{TrainArrivals, TrainKind, TrainPacket};
 use crate::receive_window::ReceiveWindow;
 use crate::test_packet::{FollowUp, Kind, LEAST_OCTETS, TestPacket};
-use crate::token::Token;
 
 /// Addresses that one session may prove.
 const PROVEN_ADDRESSES: usize = 8;
@@ -31,6 +32,10 @@ pub enum Silence {
     UnprovenSource,
     #[error("not a request of this session")]
     NotARequest,
+    #[error("without the tag of the session's client")]
+    Forged,
+    #[error("repeated more often than the network doubles packets")]
+    Replayed,
     #[error("of a flow that the session does not have")]
     UnknownFlow,
     #[error("longer than granted")]
@@ -78,11 +83,15 @@ struct FlowState {
     count: u32,
     window: ReceiveWindow,
     follow_up: Option<FollowUp>,
+    /// Packets that were taken, where they are sealed.
+    taken: ReplayWindow,
+    /// The T1 of the latest greeting, likewise.
+    greeted: i64,
 }
 
 #[derive(Debug)]
 pub struct SessionReflector {
-    token: Token,
+    seal: PacketSeal,
     proven: Vec<IpAddr>,
     flows: HashMap<u16, FlowState>,
     cap: RateCap,
@@ -92,19 +101,22 @@ pub struct SessionReflector {
     /// Test packets that have arrived, those of one-way flows too; greetings are none.
     pub arrivals: ArrivalLog,
     train: TrainArrivals,
+    /// Packets of trains that were taken, where they are sealed.
+    train_taken: ReplayWindow,
 }
 
 impl SessionReflector {
     /// A session that answers no flow and no address yet.
-    pub fn new(token: Token, limits: &Limits) -> Self {
+    pub fn new(seal: impl Into<PacketSeal>, limits: &Limits) -> Self {
         Self {
-            token,
+            seal: seal.into(),
             proven: Vec::new(),
             flows: HashMap::new(),
             cap: RateCap::new(limits.packets_per_second),
             longest: limits.packet_octets as usize,
             most_logged: (f64::from(limits.packets_per_second) * LOGGED_SECONDS) as usize + LOGGED_FLOWS * LOGGED_MORE,
             train: TrainArrivals::default(),
+            train_taken: ReplayWindow::default(),
             // A session that tests nothing takes no room.
             arrivals: ArrivalLog::with_room(0),
         }
@@ -144,9 +156,7 @@ impl SessionReflector {
             return Err(Silence::UnprovenSource);
         }
         let mut packet = TestPacket::read(octets).map_err(|_| Silence::NotARequest)?;
-        if packet.token != self.token {
-            return Err(Silence::NotARequest);
-        }
+        self.check(octets)?;
         let reply_kind = match packet.kind {
             Kind::Test => Kind::Reply,
             Kind::Greeting => Kind::GreetingReply,
@@ -158,9 +168,11 @@ impl SessionReflector {
             return Err(Silence::TooLong);
         }
         // By the session clock and not by the packet's stamp: that comes from the wall clock, which may step.
-        if !self.cap.grant(now()) {
-            return Err(Silence::TooMany);
-        }
+        let freshness = match packet.kind {
+            Kind::Greeting => greeted(&self.seal, flow, packet.t1),
+            _ => self.seal.take(&mut flow.taken, packet.sequence),
+        };
+        grant(&mut self.cap, freshness, &now)?;
         if packet.kind == Kind::Test {
             flow.count = flow.count.saturating_add(1);
             flow.window.note(packet.sequence);
@@ -172,6 +184,7 @@ impl SessionReflector {
             });
         }
         packet.kind = reply_kind;
+        packet.token = self.seal.token();
         packet.octet_received = incoming.octet;
         packet.reflector_count =
             if reply_kind == Kind::TraceReply { u32::from(incoming.hop_limit.unwrap_or(0)) } else { flow.count };
@@ -182,6 +195,7 @@ impl SessionReflector {
         packet.write(octets).map_err(|_| Silence::NotARequest)?;
         // How long a packet the way back carries is not what a path trace asks.
         let length = if reply_kind == Kind::TraceReply { LEAST_OCTETS } else { octets.len() };
+        self.seal.seal(&mut octets[..length]);
         Ok(Reply { flow: packet.flow, sequence: packet.sequence, octet: packet.octet_sent, sent: packet.t3, length })
     }
 
@@ -194,16 +208,12 @@ impl SessionReflector {
             return Err(Silence::UnprovenSource);
         }
         let packet = OneWayPacket::read(octets).map_err(|_| Silence::NotARequest)?;
-        if packet.token != self.token {
-            return Err(Silence::NotARequest);
-        }
+        self.check(octets)?;
         let flow = self.flows.get_mut(&packet.flow).ok_or(Silence::UnknownFlow)?;
         if octets.len() > self.longest {
             return Err(Silence::TooLong);
         }
-        if !self.cap.grant(now) {
-            return Err(Silence::TooMany);
-        }
+        grant(&mut self.cap, self.seal.take(&mut flow.taken, packet.sequence), || now)?;
         flow.count = flow.count.saturating_add(1);
         flow.window.note(packet.sequence);
         let Incoming { received, octet, .. } = incoming;
@@ -222,21 +232,35 @@ impl SessionReflector {
             return Err(Silence::UnprovenSource);
         }
         let packet = TrainPacket::read(octets).map_err(|_| Silence::NotARequest)?;
-        if packet.token != self.token {
-            return Err(Silence::NotARequest);
-        }
+        self.check(octets)?;
+        // Those that go back bear it.
+        let packet = TrainPacket { token: self.seal.token(), ..packet };
         if octets.len() > self.longest {
             return Err(Silence::TooLong);
         }
-        if !self.cap.grant(now) {
-            return Err(Silence::TooMany);
+        let freshness = self.seal.take(&mut self.train_taken, packet.number());
+        // A copy shows nothing of the line; the end of a train is announced more than once.
+        if freshness == Freshness::Copy && packet.kind == TrainKind::Car {
+            return Err(Silence::Replayed);
         }
+        grant(&mut self.cap, freshness, || now)?;
         match packet.kind {
             TrainKind::Car => self.train.note(&packet, octets.len(), incoming.received),
             TrainKind::Last => return Ok(self.train.end(&packet).map(|(packets, octets)| Train { packets, octets })),
             TrainKind::Back => return Err(Silence::NotARequest),
         }
         Ok(None)
+    }
+
+    /// Whether a packet comes from the session's client.
+    fn check(&self, octets: &[u8]) -> Result<(), Silence> {
+        if self.seal.opens(octets) {
+            Ok(())
+        } else if self.seal.is_keyed() {
+            Err(Silence::Forged)
+        } else {
+            Err(Silence::NotARequest)
+        }
     }
 
     /// Whether a packet of another protocol, of so many octets, is to be taken: a question for one of the session's names, or
@@ -271,5 +295,25 @@ impl SessionReflector {
         {
             state.follow_up = Some(FollowUp { sequence, sent });
         }
+    }
+}
+
+/// How a greeting is to be taken: where greetings are sealed, only in the order in which they were made.
+fn greeted(seal: &PacketSeal, flow: &mut FlowState, t1: i64) -> Freshness {
+    if seal.is_keyed() {
+        if t1 <= flow.greeted {
+            return Freshness::Excess;
+        }
+        flow.greeted = t1;
+    }
+    Freshness::New
+}
+
+/// Whether a packet is taken: a copy takes nothing from the cap.
+fn grant(cap: &mut RateCap, freshness: Freshness, now: impl FnOnce() -> i64) -> Result<(), Silence> {
+    match freshness {
+        Freshness::New if !cap.grant(now()) => Err(Silence::TooMany),
+        Freshness::New | Freshness::Copy => Ok(()),
+        Freshness::Excess => Err(Silence::Replayed),
     }
 }

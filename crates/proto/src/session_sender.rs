@@ -6,16 +6,17 @@ use rrul_model::flow::FlowId;
 use rrul_model::observation::{ProbeReceived, ProbeSent, ReflectorWindow, ReplyStamped};
 use rrul_model::time::{TestTime, Window};
 
+use crate::packet_seal::PacketSeal;
+use crate::packet_seal::replay_window::{Freshness, ReplayWindow};
 use crate::receive_window::KnownArrivals;
 use crate::schedule::send_schedule::SendSchedule;
 use crate::test_packet::{FollowUp, Kind, TestPacket};
-use crate::token::Token;
 
 /// RFC 8762 Session-Sender, open loop: the schedule never waits for a reply.
 #[derive(Debug, Clone)]
 pub struct SessionSender {
     flow: FlowId,
-    token: Token,
+    seal: PacketSeal,
     octet: u8,
     /// What the server's session clock shows at T0.
     server_origin: i64,
@@ -24,13 +25,15 @@ pub struct SessionSender {
     sequence: u32,
     last_follow_up: Option<u32>,
     known: KnownArrivals,
+    /// Replies that were taken, where they are sealed.
+    taken: ReplayWindow,
 }
 
 /// What identifies a flow's packets.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Identity {
     pub flow: FlowId,
-    pub token: Token,
+    pub seal: PacketSeal,
     /// The traffic-class octet that its packets bear.
     pub octet: u8,
     /// What the server's session clock shows at T0.
@@ -62,10 +65,10 @@ impl SessionSender {
     pub fn new(identity: Identity, window: Window, interval: Duration, seed: u64) -> Self {
         let mut schedule = SendSchedule::new(window, interval, seed);
         let next = schedule.next();
-        let Identity { flow, token, octet, server_origin } = identity;
+        let Identity { flow, seal, octet, server_origin } = identity;
         Self {
             flow,
-            token,
+            seal,
             octet,
             server_origin,
             schedule,
@@ -73,6 +76,7 @@ impl SessionSender {
             sequence: 0,
             last_follow_up: None,
             known: KnownArrivals::default(),
+            taken: ReplayWindow::default(),
         }
     }
 
@@ -91,8 +95,9 @@ impl SessionSender {
     /// `None` when none is left or `octets` are too few.
     pub fn send(&mut self, now: TestTime, octets: &mut [u8]) -> Option<ProbeSent> {
         let scheduled = self.next?;
-        let packet = TestPacket::request(Kind::Test, self.flow.0, self.octet, self.token, self.sequence, now.0);
+        let packet = TestPacket::request(Kind::Test, self.flow.0, self.octet, self.seal.token(), self.sequence, now.0);
         packet.write(octets).ok()?;
+        self.seal.seal(octets);
         let sent = ProbeSent { flow: self.flow, sequence: self.sequence, scheduled, sent: now };
         self.sequence += 1;
         self.next = self.schedule.next();
@@ -113,11 +118,12 @@ impl SessionSender {
     /// Takes a reply; `None` when it is not one to this flow's packets.
     pub fn receive(&mut self, octets: &[u8], arrival: Arrival) -> Option<Answer> {
         let packet = TestPacket::read(octets).ok()?;
+        // The seal counts what is forged, whatever number it bears.
         let ours = packet.kind == Kind::Reply
             && packet.flow == self.flow.0
-            && packet.token == self.token
+            && self.seal.opens(octets)
             && packet.sequence < self.sequence;
-        if !ours {
+        if !ours || self.seal.take(&mut self.taken, packet.sequence) == Freshness::Excess {
             return None;
         }
         let server_time = |stamp: i64| TestTime(stamp.saturating_sub(self.server_origin));

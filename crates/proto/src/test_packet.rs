@@ -32,6 +32,7 @@
 //! ```
 
 use crate::receive_window::ReceiveWindow;
+use crate::stream_key::NAMING_OCTETS;
 use crate::token::Token;
 
 /// Octets of a test packet without padding; shorter ones are not answered.
@@ -168,12 +169,13 @@ impl TestPacket {
         Ok(())
     }
 
-    /// The number of a packet of this flow of which at least the beginning is quoted, as ICMP messages do.
+    /// The number of a packet of this flow of which at least the beginning is quoted, as ICMP messages do. Of the token only what
+    /// names the session is compared: the rest may be a tag.
     pub fn quoted_sequence(quoted: &[u8], flow: u16, token: &Token) -> Option<u32> {
         let begins = quoted.get(..24)?;
         let ours = begins[0..2] == MARK && begins[2] == VERSION && begins[4..6] == flow.to_be_bytes();
         let sequence = <[u8; 4]>::try_from(quoted.get(24..NUMBERED_OCTETS)?).ok()?;
-        (ours && begins[8..24] == token.0).then(|| u32::from_be_bytes(sequence))
+        (ours && begins[8..8 + NAMING_OCTETS] == token.0[..NAMING_OCTETS]).then(|| u32::from_be_bytes(sequence))
     }
 
     /// Reads the fields.

@@ -23,6 +23,9 @@ pub(crate) enum AbsentCommand {
     #[cfg(not(feature = "export"))]
     #[command(hide = true)]
     Convert(Anything),
+    #[cfg(not(feature = "monitor"))]
+    #[command(hide = true)]
+    Monitor(Anything),
     #[cfg(not(all(feature = "charts", feature = "lab")))]
     #[command(hide = true)]
     Batch(Anything),
@@ -59,6 +62,8 @@ impl AbsentCommand {
             Self::Compare(_) => ("compare", "comparison"),
             #[cfg(not(feature = "export"))]
             Self::Convert(_) => ("convert", "conversion"),
+            #[cfg(not(feature = "monitor"))]
+            Self::Monitor(_) => ("monitor", "monitor"),
             #[cfg(not(all(feature = "charts", feature = "lab")))]
             Self::Batch(_) => ("batch", WHAT_BOTH_LACK),
             #[cfg(not(all(feature = "charts", feature = "lab")))]

@@ -2,6 +2,8 @@
 //!
 //! The first paragraph of a doc comment here is one line of `-h`; the paragraphs after it are in `--help` and in the manual page.
 
+#[cfg(feature = "archive")]
+mod archive;
 #[cfg(test)]
 mod help_tests;
 #[cfg(feature = "lab")]
@@ -11,6 +13,8 @@ mod server;
 pub(crate) mod tune;
 
 use std::path::PathBuf;
+#[cfg(feature = "charts")]
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "compare")]
@@ -19,6 +23,8 @@ use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
 use rrul_model::link_layer::LinkLayer;
 
+#[cfg(feature = "archive")]
+pub(crate) use archive::{AddArguments, ArchiveAction, ArchiveArguments};
 #[cfg(feature = "lab")]
 pub(crate) use lab::{LabAction, LabArguments, LabEnd};
 pub(crate) use server::ServerArguments;
@@ -62,6 +68,11 @@ pub(crate) enum Command {
     #[cfg(all(feature = "charts", feature = "lab"))]
     /// Test every combination of settings in one file, and compare them
     Batch(BatchArguments),
+    #[cfg(feature = "monitor")]
+    /// Watch a line: probes always, full tests at random within a data budget
+    ///
+    /// Runs until it is stopped, and serves metrics for Prometheus. docs/guide/monitor.md describes FILE.
+    Monitor(MonitorArguments),
     #[cfg(all(feature = "charts", feature = "lab"))]
     /// Show bufferbloat on this machine, on two virtual links
     ///
@@ -85,9 +96,12 @@ pub(crate) enum Command {
     #[cfg(feature = "export")]
     /// Convert a recording to CSV, JSON, Parquet, HAR or Flent's format
     Convert(ConvertArguments),
+    #[cfg(feature = "archive")]
+    /// Keep the figures of many runs in one archive
+    Archive(ArchiveArguments),
     /// Make and show keys of servers, and tokens of clients
     Key(KeyArguments),
-    /// List plans, charts, flow types, links, link layers, metrics and scores
+    /// List plans, flow types, link layers, scores and more
     List(ListArguments),
     #[cfg(feature = "manual")]
     /// Print the completion script of a shell
@@ -99,7 +113,7 @@ pub(crate) enum Command {
     ///
     /// For example: rrul man ~/.local/share/man/man1, then man rrul-run
     Man(ManArguments),
-    #[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
+    #[cfg(not(all(feature = "charts", feature = "export", feature = "lab", feature = "monitor")))]
     #[command(flatten)]
     Absent(crate::absent::AbsentCommand),
     /// Restore the terminal after a killed run
@@ -189,6 +203,13 @@ pub(crate) struct AccessArguments {
     /// ~/.local/share/rrul/known_servers, and another one is refused later.
     #[arg(long, value_name = "FINGERPRINT", help_heading = "Access")]
     pub(crate) server_key: Option<rrul_engine::control_link::Fingerprint>,
+    #[cfg(feature = "certificates")]
+    /// Demand a certificate of these authorities [default: none]
+    ///
+    /// FILE has certificates of authorities in PEM form. The server has to show a certificate of one of them, for HOST. Without this
+    /// option a certificate is verified by the authorities that this host trusts, and a server that has none is recognized by its key.
+    #[arg(long, value_name = "FILE", conflicts_with = "server_key", help_heading = "Access")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -287,6 +308,21 @@ pub(crate) struct BatchArguments {
     /// List the runs and their total time, but run nothing
     #[arg(long)]
     pub(crate) list: bool,
+    #[command(flatten)]
+    pub(crate) access: AccessArguments,
+}
+
+#[cfg(feature = "monitor")]
+#[derive(Debug, Args)]
+pub(crate) struct MonitorArguments {
+    /// Monitor file: the server, the budget, when to test
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Output folder, created if missing [default: FILE without its extension]
+    ///
+    /// A monitor that is started anew with the same folder continues.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[cfg(all(feature = "charts", feature = "lab"))]
@@ -464,16 +500,22 @@ pub(crate) struct PlotArguments {
 const REPORT_HELP: &str = "\
 The report is one HTML file. It opens from disk, loads no external resources, and can be printed.
 With several recordings it starts with a comparison; all charts then share their axes.
+Of the folder of a monitor it shows the line by date and by hour of day, with a row for each run.
 Data files of Flent work, with fewer figures. The same recordings give the same file.
 
-Example: rrul report before.rrul after.rrul -o change.html";
+Examples:
+  rrul report before.rrul after.rrul -o change.html
+  rrul report --since 7d home";
 
 #[cfg(feature = "charts")]
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Recordings, in the order of the report
+    /// Recordings, in the order of the report, or folders of monitors
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Show the line by date and hour, of runs up to this age: 7d [default: any]
+    #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+    pub(crate) since: Option<Duration>,
     /// File to write [default: FILE.html in this folder]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

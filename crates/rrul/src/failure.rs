@@ -45,12 +45,21 @@ pub(crate) enum Failure {
     Section { name: String, known: String },
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
-    #[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
+    #[cfg(not(all(feature = "charts", feature = "export", feature = "lab", feature = "monitor")))]
     #[error("{command}: this build has no {missing}; copy recordings to a host with the full program and use it there")]
     Absent { command: &'static str, missing: &'static str },
-    #[cfg(feature = "metrics")]
-    #[error("--metrics \"{0}\": use an address of this host alone, such as 127.0.0.1:9785, or the path of a socket")]
-    MetricsPlace(String),
+    #[cfg(any(feature = "metrics", feature = "monitor"))]
+    #[error("{option} \"{place}\": use an address of this host alone, such as 127.0.0.1:9785, or the path of a socket")]
+    MetricsPlace { option: &'static str, place: String },
+    #[cfg(feature = "certificates")]
+    #[error("{option} needs {other}")]
+    Lacking { option: &'static str, other: &'static str },
+    #[cfg(feature = "monitor")]
+    #[error(transparent)]
+    Monitor(#[from] rrul_monitor::configuration::ConfigurationError),
+    #[cfg(feature = "archive")]
+    #[error(transparent)]
+    Archive(#[from] rrul_archive::ArchiveError),
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
     #[error(transparent)]
@@ -99,10 +108,22 @@ pub(crate) enum ContentError {
     NoPages,
     #[error(transparent)]
     Key(#[from] rrul_engine::control_link::KeyError),
+    #[cfg(feature = "certificates")]
+    #[error(transparent)]
+    Authority(#[from] rrul_engine::control_link::NoAuthority),
     #[error("others may read this secret (mode {mode:04o}); run chmod 600 on it")]
     OpenSecret { mode: u32 },
     #[error("{0}")]
     Configuration(String),
+    #[cfg(feature = "charts")]
+    #[error("no recording of that time in it; name a folder of rrul monitor, or a longer time with --since")]
+    NoPastRun,
+    #[cfg(feature = "monitor")]
+    #[error("another monitor uses this folder; choose another one with -o")]
+    FolderInUse,
+    #[cfg(feature = "archive")]
+    #[error(transparent)]
+    Rows(#[from] rrul_archive::run_rows::RowsError),
     #[error("the name must end in .svg, .png or .pdf")]
     PictureName,
 }

@@ -14,17 +14,19 @@
 //! - `absent`: commands that this build does not have
 //! - [`measurement`]: one test with its recording and its progress
 //! - [`tuning`]: shapers whose rates are searched
+//! - [`monitor`]: light probes always, full tests within a data budget
+//! - [`service`]: metrics over HTTP, the service manager
 //! - [`live_screen`]: what a terminal shows while the test runs
 //! - [`output`]: files that a command writes for the user
 //!
 //! Features, all on by default: `charts` (plot, report), `compare`, `lab` (virtual links; with charts demo and batch), `export`
-//! (convert, Flent's files), `browser` (pages in Chromium), `check` (`rrul server --check`) and `manual` (manual pages and shell completions). Without them it is
-//! the program for routers.
+//! (convert, Flent's files), `browser` (pages in Chromium), `check` (`rrul server --check`), `monitor` and `manual` (manual pages and shell completions). Without them it is
+//! the program for routers. Off by default: `archive`.
 
 // What serves commands that this build does not have needs no list of its own.
-#![cfg_attr(not(all(feature = "charts", feature = "export", feature = "lab")), allow(dead_code))]
+#![cfg_attr(not(all(feature = "charts", feature = "export", feature = "lab", feature = "monitor")), allow(dead_code))]
 
-#[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
+#[cfg(not(all(feature = "charts", feature = "export", feature = "lab", feature = "monitor")))]
 mod absent;
 mod arguments;
 #[cfg(all(feature = "charts", feature = "lab"))]
@@ -35,6 +37,8 @@ mod interruption;
 mod known_servers;
 mod live_screen;
 mod measurement;
+#[cfg(feature = "monitor")]
+mod monitor;
 mod outcome;
 mod output;
 #[cfg(feature = "export")]
@@ -48,6 +52,7 @@ mod server_log;
 #[cfg(feature = "metrics")]
 mod server_metrics;
 mod server_state;
+mod service;
 mod store;
 mod together;
 // A program without charts or lab tunes nothing.
@@ -83,6 +88,8 @@ fn main() -> ExitCode {
         Command::Tune(arguments) => commands::tune::execute(&arguments),
         #[cfg(all(feature = "charts", feature = "lab"))]
         Command::Sweep(arguments) => commands::sweep::execute(&arguments),
+        #[cfg(feature = "monitor")]
+        Command::Monitor(arguments) => commands::monitor::execute(&arguments),
         #[cfg(all(feature = "charts", feature = "lab"))]
         Command::Batch(arguments) => commands::batch::execute(&arguments),
         #[cfg(all(feature = "charts", feature = "lab"))]
@@ -98,13 +105,15 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report::execute(&arguments),
         #[cfg(feature = "export")]
         Command::Convert(arguments) => commands::convert::execute(&arguments),
+        #[cfg(feature = "archive")]
+        Command::Archive(arguments) => commands::archive::execute(&arguments.action),
         Command::Key(arguments) => commands::key::execute(arguments.action),
         Command::List(arguments) => commands::list::execute(arguments.what),
         #[cfg(feature = "manual")]
         Command::Completions(arguments) => commands::manual::print_completions(arguments.shell),
         #[cfg(feature = "manual")]
         Command::Man(arguments) => commands::manual::write_pages(&arguments.folder),
-        #[cfg(not(all(feature = "charts", feature = "export", feature = "lab")))]
+        #[cfg(not(all(feature = "charts", feature = "export", feature = "lab", feature = "monitor")))]
         Command::Absent(absent) => Err(absent.failure()),
         Command::GuardTerminal => {
             live_screen::guard::watch();

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "certificates")]
+use rrul_engine::control_link::KeyError;
 use rrul_engine::control_link::ServerKey;
 use rrul_engine::server::{AccessList, AccessToken, MOST_TOKENS, Secret, SharedAccessList};
 
+use crate::arguments::ServerArguments;
 use crate::failure::{ContentError, Failure};
 use crate::live_screen::terminal;
 
@@ -27,7 +30,9 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let failed = || Failure::file(path);
     let file = File::open(path).map_err(failed())?;
     let mode = file.metadata().map_err(failed())?.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
+    // What the service manager hands over it guards itself (systemd.exec(5), LoadCredential=), by access lists that look like a group's.
+    let is_handed_over = std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| path.starts_with(folder));
+    if mode & 0o077 != 0 && !is_handed_over {
         return Err(Failure::content(path, ContentError::OpenSecret { mode }));
     }
     let mut text = String::new();
@@ -35,19 +40,45 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The token of a client: of this file, of the one that the environment names, or none.
+/// The file of a client's token: this one, the one that the environment names, or none.
+pub(crate) fn client_token_file(option: Option<&Path>) -> Option<PathBuf> {
+    let variable = || std::env::var_os(TOKEN_FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    option.map(Path::to_owned).or_else(variable)
+}
+
+/// The token of a client, of the file that it has.
 pub(crate) fn client_token(option: Option<&Path>) -> Result<Option<Secret>, Failure> {
-    let variable = std::env::var_os(TOKEN_FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let Some(path) = option.or(variable.as_deref()) else { return Ok(None) };
-    let text = read(path)?;
+    let Some(path) = client_token_file(option) else { return Ok(None) };
+    let text = read(&path)?;
     let first = lines(&text).next().and_then(|(_, line)| line.split_whitespace().next()).unwrap_or_default();
-    let secret = Secret::from_text(first).map_err(|error| wrong(path, 1, error))?;
+    let secret = Secret::from_text(first).map_err(|error| wrong(&path, 1, error))?;
     Ok(Some(secret))
 }
 
 /// The key of a server.
 pub(crate) fn server_key(path: &Path) -> Result<ServerKey, Failure> {
     ServerKey::from_pem(&read(path)?).map_err(|error| Failure::content(path, error))
+}
+
+/// By what clients are to recognize a server with these options.
+pub(crate) fn server_identity(arguments: &ServerArguments) -> Result<Option<ServerKey>, Failure> {
+    let key = arguments.key.as_deref().map(server_key).transpose()?;
+    #[cfg(feature = "certificates")]
+    match (&arguments.certificate, &arguments.certificate_key) {
+        (None, None) => {}
+        (Some(chain), Some(private)) => {
+            // A certificate is no secret.
+            let text = std::fs::read_to_string(chain).map_err(Failure::file(chain))?;
+            let certified = ServerKey::certified(&text, &read(private)?, key);
+            return certified.map(Some).map_err(|error| {
+                let file = if matches!(error, KeyError::NoCertificate) { chain } else { private };
+                Failure::content(file, error)
+            });
+        }
+        (Some(_), None) => return Err(Failure::Lacking { option: "--certificate", other: "--certificate-key FILE" }),
+        (None, Some(_)) => return Err(Failure::Lacking { option: "--certificate-key", other: "--certificate FILE" }),
+    }
+    Ok(key)
 }
 
 /// Creates a file that only its owner may read.

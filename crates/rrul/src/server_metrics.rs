@@ -1,11 +1,6 @@
-//! Metrics of a server for Prometheus, at an address that this host alone reaches.
+//! Metrics of a server for Prometheus.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
-use std::os::unix::net::UnixListener;
-use std::path::Path;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -16,84 +11,12 @@ use prometheus_client::registry::Registry;
 use rrul_engine::server::{Refusal, Server, ServerCounts};
 
 use crate::failure::Failure;
-
-/// How long a request may take.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest head of a request that is read, bytes.
-const LONGEST_REQUEST: u64 = 8192;
+use crate::service::metrics_http::{self, OPEN_METRICS};
 
 /// Serves them on a thread of its own until the server has gone.
 pub(crate) fn serve(place: &str, server: &Arc<Server>) -> Result<(), Failure> {
     let server = Arc::downgrade(server);
-    let failed = |source| Failure::System { what: format!("--metrics {place}"), source };
-    let work: Box<dyn FnOnce() + Send> = if place.starts_with('/') {
-        let path = Path::new(place);
-        // A socket that a server before this one has left.
-        let _ = std::fs::remove_file(path);
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        Box::new(move || {
-            serve_each(listener.incoming(), &server, |stream| {
-                stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
-            });
-        })
-    } else {
-        let address = place.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback());
-        let address = address.ok_or_else(|| Failure::MetricsPlace(place.to_owned()))?;
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        Box::new(move || {
-            serve_each(listener.incoming(), &server, |stream| {
-                stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
-            });
-        })
-    };
-    let thread = std::thread::Builder::new().name("metrics".to_owned()).spawn(work);
-    thread.map(drop).map_err(Failure::system("cannot start a thread"))
-}
-
-/// Answers one connection after another, each with its limits of time, until the server has gone.
-fn serve_each<S>(
-    incoming: impl Iterator<Item = io::Result<S>>,
-    server: &Weak<Server>,
-    limit: impl Fn(&S) -> io::Result<()>,
-) where
-    for<'a> &'a S: Read + Write,
-{
-    for stream in incoming.flatten() {
-        if !answer(&limit(&stream), &stream, &stream, server) {
-            break;
-        }
-    }
-}
-
-/// Answers one request; `false` when the server has gone.
-fn answer(limits: &io::Result<()>, input: impl Read, mut output: impl Write, server: &Weak<Server>) -> bool {
-    let Some(server) = server.upgrade() else { return false };
-    if limits.is_ok()
-        && let Ok(path) = requested(input)
-    {
-        let (status, body) =
-            if path == "/metrics" { ("200 OK", text(&server.counts())) } else { ("404 Not Found", String::new()) };
-        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-            body.len()
-        );
-        let _ = output.write_all(head.as_bytes()).and_then(|()| output.write_all(body.as_bytes()));
-    }
-    true
-}
-
-/// The path that a GET asks for, once its head has been read.
-fn requested(input: impl Read) -> io::Result<String> {
-    let mut lines = BufReader::new(input.take(LONGEST_REQUEST)).lines();
-    let first = lines.next().unwrap_or(Err(io::ErrorKind::UnexpectedEof.into()))?;
-    for line in lines {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    let path = first.strip_prefix("GET ").and_then(|rest| rest.split(' ').next());
-    path.map(str::to_owned).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    metrics_http::serve("--metrics", place, OPEN_METRICS, move || server.upgrade().map(|server| text(&server.counts())))
 }
 
 /// The counts as OpenMetrics has them.
@@ -102,6 +25,7 @@ fn text(counts: &ServerCounts) -> String {
     let gauges = [
         ("sessions", "Sessions that are open", counts.sessions),
         ("connections", "Connections that are open", counts.connections),
+        ("queue_tests", "Tests that wait for their turn", counts.waits.now),
     ];
     for (name, about, value) in gauges {
         registry.register(name, about, ConstGauge::new(value as i64));
@@ -111,10 +35,16 @@ fn text(counts: &ServerCounts) -> String {
         ("test_bytes", "Bytes that streams of tests have moved, both directions", counts.octets),
         ("log_events_left_out", "Events that were left out of the log", counts.not_logged),
         ("listen_drops", "Connection attempts that the listeners had no room for", counts.listen_drops),
+        ("queue_waits", "Tests that had their turn after waiting", counts.waits.over),
+        ("packets_forged", "Test packets without the tag of the session that they name", counts.forged),
+        ("packets_replayed", "Test packets repeated more often than the network doubles them", counts.replayed),
+        ("packets_unsent", "Packets that this host had no room for (EAGAIN, ENOBUFS)", counts.unsent),
     ];
     for (name, about, value) in counters {
         registry.register(name, about, ConstCounter::new(value));
     }
+    let waited = ConstCounter::new(counts.waits.time.as_secs_f64());
+    registry.register("queue_wait_seconds", "Time that these tests have waited, together", waited);
     let refusals = Family::<Vec<(&'static str, &'static str)>, Counter>::default();
     for (why, count) in Refusal::ALL.into_iter().zip(counts.refused) {
         refusals.get_or_create(&vec![("cause", why.word())]).inc_by(count);
@@ -129,6 +59,9 @@ fn text(counts: &ServerCounts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    use rrul_engine::server::Waits;
 
     #[test]
     fn every_count_is_in_the_text() {
@@ -140,6 +73,10 @@ mod tests {
             octets: 8,
             not_logged: 9,
             listen_drops: 10,
+            waits: Waits { now: 15, over: 16, time: Duration::from_millis(1500) },
+            forged: 12,
+            replayed: 13,
+            unsent: 14,
         };
         let text = text(&counts);
         for line in [
@@ -151,19 +88,15 @@ mod tests {
             "rrul_test_bytes_total 8",
             "rrul_log_events_left_out_total 9",
             "rrul_listen_drops_total 10",
+            "rrul_queue_tests 15",
+            "rrul_queue_waits_total 16",
+            "rrul_queue_wait_seconds_total 1.5",
+            "rrul_packets_forged_total 12",
+            "rrul_packets_replayed_total 13",
+            "rrul_packets_unsent_total 14",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
         assert!(text.ends_with("# EOF\n"));
-    }
-
-    #[test]
-    fn a_request_that_is_none_is_refused() {
-        assert_eq!(requested(&b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"[..]).unwrap(), "/metrics");
-        for request in [&b""[..], b"POST /metrics HTTP/1.1\r\n\r\n", b"\xff\xfe\r\n\r\n"] {
-            assert!(requested(request).is_err());
-        }
-        let endless = "GET /".to_owned() + &"x".repeat(100_000);
-        assert!(requested(endless.as_bytes()).map_or(0, |path| path.len()) < 10_000);
     }
 }

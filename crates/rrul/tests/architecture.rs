@@ -11,18 +11,20 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Every crate, the lowest first, and the crates of this workspace that it may depend on.
-const MAY_KNOW: [(&str, &[&str]); 7] = [
+const MAY_KNOW: [(&str, &[&str]); 9] = [
     ("rrul-model", &[]),
     ("rrul-proto", &["rrul-model"]),
     ("rrul-analysis", &["rrul-model"]),
     ("rrul-lab", &["rrul-model"]),
+    ("rrul-monitor", &["rrul-model"]),
     ("rrul-engine", &["rrul-model", "rrul-proto"]),
     ("rrul-view", &["rrul-model", "rrul-analysis"]),
-    ("rrul", &["rrul-model", "rrul-engine", "rrul-analysis", "rrul-view", "rrul-lab"]),
+    ("rrul-archive", &["rrul-model", "rrul-analysis"]),
+    ("rrul", &["rrul-model", "rrul-engine", "rrul-analysis", "rrul-view", "rrul-lab", "rrul-monitor", "rrul-archive"]),
 ];
 
 /// Crates that compute only: no socket, no file, no clock, no thread.
-const PURE: [&str; 3] = ["model", "proto", "analysis"];
+const PURE: [&str; 4] = ["model", "proto", "analysis", "monitor"];
 
 /// Packages that reach outside the process.
 const OUTSIDE: [&str; 10] =

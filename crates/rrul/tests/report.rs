@@ -120,6 +120,28 @@ fn a_file_of_another_program_has_a_page_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_folder_is_shown_by_date_and_by_hour() {
+    let folder = recorded();
+    fs::create_dir_all(folder.file("home/recordings")).unwrap();
+    for name in ["1.rrul", "2.rrul"] {
+        folder.write(&format!("home/recordings/{name}"), recording());
+    }
+    folder.write("home/recordings/damaged.rrul", "no recording");
+    let output = run(&folder, &["report", "--since", "2days", "home"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("left out: home/recordings/damaged.rrul"), "{output:?}");
+    let page = fs::read_to_string(folder.file("home.html")).unwrap();
+    for said in ["home: 2 runs, ", "By date and by hour of day", "goodput down"] {
+        assert!(page.contains(said), "{said}");
+    }
+    // On a busy machine these runs are invalid, and are not drawn.
+    assert_eq!(page.matches("data-drawing=").count() + page.matches("No chart ").count(), 2);
+    let refused = run(&folder, &["report", "--since", "1ms", "home", "--force"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("a longer time with --since"), "{refused:?}");
+}
+
+#[test]
 fn the_page_works_in_a_browser() {
     let test = "the_page_works_in_a_browser";
     let Some(chromium) = browser() else { return skipped(test, "no Chromium on the PATH") };

@@ -9,6 +9,7 @@ mod data_table;
 mod document;
 mod drawings;
 mod environment;
+mod history;
 mod markup;
 mod missing_data;
 mod numbers;
@@ -26,6 +27,7 @@ mod verdict_part;
 use rrul_analysis::Analysis;
 use serde::Serialize;
 
+pub use self::history::history_report;
 use self::markup::Markup;
 use self::numbers::Numbers;
 use self::palette::Palette;
@@ -33,6 +35,7 @@ use self::plot::Plot;
 pub use self::reported_run::ReportedRun;
 use self::run_part::RunPart;
 use self::threads::joined;
+pub use crate::charts::history::PastRun;
 use crate::drawing::figure::TextStyle;
 use crate::drawing::font;
 use crate::drawing::font::Weight;
@@ -57,6 +60,12 @@ struct Data<'a> {
     font: (&'static str, &'static str, f64, f64),
     plots: Vec<&'a Plot>,
     drawings: Vec<&'a serde_json::Value>,
+}
+
+/// Family, sample and its widths.
+fn font_measured() -> (&'static str, &'static str, f64, f64) {
+    let width = |weight| TextStyle::left(100.0, weight, "").width(SAMPLE);
+    (font::FAMILY, SAMPLE, width(Weight::Regular), width(Weight::SemiBold))
 }
 
 /// The report of these recordings, as one HTML file. The same recordings give the same bytes.
@@ -102,7 +111,7 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
             plot_part::toolbar(&mut body);
             plot_part::write_group(&mut body, group, 2, "all", &mut numbers);
         }
-        drawings::write(&mut body, &drawn_together, 2, "all", &mut numbers);
+        drawings::write(&mut body, &drawn_together, (drawings::HEAD, 2), "all", &mut numbers);
         for (index, part) in parts.iter().enumerate() {
             let id = format!("run{}", index + 1);
             body.within("section", &[("class", "run"), ("id", &id)], |body| {
@@ -114,12 +123,11 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
     reading::write(&mut body);
 
     let time = whole_time_axis(&analyses);
-    let width = |weight| TextStyle::left(100.0, weight, "").width(SAMPLE);
     let plots = together.iter().chain(parts.iter().flat_map(|part| &part.groups));
     let data = Data {
         colours: palette.pairs(),
         time: [time.min, time.max],
-        font: (font::FAMILY, SAMPLE, width(Weight::Regular), width(Weight::SemiBold)),
+        font: font_measured(),
         plots: plots.flat_map(|group| &group.panels).map(|panel| &panel.plot).collect(),
         drawings: drawn_together
             .iter()

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use rrul_model::calendar::unix_seconds;
 use rrul_model::flow::Direction;
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::phase::Phase;
@@ -140,18 +141,6 @@ fn distance(runs: [&Analysis; 2]) -> Result<i64, NoCompetition> {
     // That clock begins anew with each boot; the wall-clock time shows whether it is the same one.
     let fits = (apart / BIN - (two - one)).abs() <= CLOCKS_AGREE;
     if fits && first.host == second.host { Ok(apart) } else { Err(NoCompetition::Clocks) }
-}
-
-/// Seconds since 1970 of `2026-01-31T12:34:56Z`.
-fn unix_seconds(text: &str) -> Option<i64> {
-    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let clock = number(11..13)? * 3600 + number(14..16)? * 60 + number(17..19)?;
-    // Days by a year that begins in March (Hinnant, "chrono-compatible low-level date algorithms").
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + day - 1 - 719_468;
-    Some(days * 86_400 + clock)
 }
 
 fn shifted(window: Window, by: i64) -> Window {

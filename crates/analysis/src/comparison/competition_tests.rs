@@ -87,11 +87,3 @@ fn runs_that_did_not_meet_or_whose_clocks_do_not_fit_are_reported() {
     idle.goodput.down.sum_series.clear();
     assert_eq!(Competition::measure([&first, &idle]).unwrap_err(), NoCompetition::NoDirection);
 }
-
-#[test]
-fn dates_are_counted_as_the_calendar_does() {
-    assert_eq!(unix_seconds("1970-01-01T00:00:00Z"), Some(0));
-    assert_eq!(unix_seconds("2000-02-29T12:00:00Z"), Some(951_825_600));
-    assert_eq!(unix_seconds("2026-11-22T00:00:01Z"), Some(1_795_305_601));
-    assert_eq!(unix_seconds("yesterday"), None);
-}

@@ -140,7 +140,7 @@ impl Course {
             }
         }
         if let Some(now) = self.hosts[place(ObservationPoint::Client)].now {
-            for (flow, sent) in self.waiting.give_up(now) {
+            for ((flow, _), sent) in self.waiting.give_up(now) {
                 if let (Some(index), Some(second)) = (self.cell_of.get(&flow), second(sent.noted, self.most)) {
                     self.cells[*index].lost(second, idle(sent.noted));
                 }
@@ -150,7 +150,7 @@ impl Course {
     }
 
     fn forget_waiting(&mut self) {
-        for (flow, sent) in self.waiting.give_up(TestTime(i64::MAX)) {
+        for ((flow, _), sent) in self.waiting.give_up(TestTime(i64::MAX)) {
             if let (Some(index), Some(second)) = (self.cell_of.get(&flow), second(sent.noted, self.most)) {
                 self.cells[*index].forgotten(second);
             }

@@ -130,8 +130,7 @@ impl Waiting {
     }
 
     /// Forgets those that were given up before this, and says which.
-    pub(super) fn give_up(&mut self, before: TestTime) -> Vec<(FlowId, Sent)> {
-        let gone = self.sent.extract_if(|_, sent| sent.given_up() < before);
-        gone.map(|((flow, _), sent)| (flow, sent)).collect()
+    pub(super) fn give_up(&mut self, before: TestTime) -> Vec<((FlowId, u32), Sent)> {
+        self.sent.extract_if(|_, sent| sent.given_up() < before).collect()
     }
 }

@@ -81,14 +81,14 @@ fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: Sh
     let unshaped = unshaped(&session, direction);
     let evidence = session.needs(direction).then(|| Evidence::gather(session, direction)).flatten();
     let chosen = rates.direction(direction).and_then(|rate| chosen(&session, direction, rate, unshaped));
-    let rate = rates.direction(direction).or(unshaped.map(|line| line.delivered)).unwrap_or_default().0 as f64;
-    let limit = match &evidence {
-        Some(evidence) => evidence.judge.limit(rate),
-        None => limit::limit(session.plan, direction, rate, session.noise(direction)),
-    };
+    let rate = rates.direction(direction).or(unshaped.map(|line| line.delivered)).filter(|rate| rate.0 > 0);
+    let limit = rate.map(|rate| match &evidence {
+        Some(evidence) => evidence.judge.limit(rate.0 as f64),
+        None => limit::limit(session.plan, direction, rate.0 as f64, session.noise(direction)),
+    });
     let policer = evidence.as_ref().and_then(|evidence| policer(&session, direction, evidence));
     TunedDirection {
-        limit: Delay(limit as i64),
+        limit: limit.map(|limit| Delay(limit as i64)).or(session.plan.delay_limit),
         chosen,
         capacity: match (&evidence, outcome) {
             (None, _) | (_, Outcome::Varies) => None,

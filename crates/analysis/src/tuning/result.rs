@@ -235,9 +235,9 @@ pub enum Caution {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Tuning by direction")]
 pub struct TunedDirection {
-    /// The most queueing delay that passes.
+    /// The most queueing delay that passes. Null when no rate of the line is known yet, on which it depends.
     #[serde(rename = "limit_ns")]
-    pub limit: Delay,
+    pub limit: Option<Delay>,
     /// The recommended rate. Null when none is.
     pub chosen: Option<Chosen>,
     /// The rate of the line, estimated from all trials. Null when no trial showed it.

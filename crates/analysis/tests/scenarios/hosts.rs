@@ -375,3 +375,19 @@ fn a_line_has_a_speed_and_a_virtual_interface_has_none() {
     assert_eq!(link_of("ethernet"), (Some(10_000_000_000), Some(true)));
     assert_eq!(link_of("veth"), (None, None));
 }
+
+#[test]
+fn packets_that_failed_authentication_at_the_client_are_counted_and_are_no_counter_of_the_kernel() {
+    let mut scenario = Scenario::new();
+    let with = |forged: Option<u64>| HostState {
+        kernel_counters: forged.map(|count| ("rrul.PacketsForged".to_owned(), count)).into_iter().collect(),
+        interfaces: vec![interface()],
+        ..HostState::default()
+    };
+    for (before, after, expected) in [(Some(0), Some(12), Some(12)), (Some(0), Some(0), Some(0)), (None, None, None)] {
+        scenario.recording.header.client.state = with(before);
+        scenario.recording.end.as_mut().unwrap().client = Some(Box::new(with(after)));
+        let client = host_health(&scenario, Client);
+        assert_eq!((client.forged_packets, client.kernel_counters.len()), (expected, 0));
+    }
+}

@@ -17,6 +17,7 @@ mod icmp_messages;
 mod link_rates;
 mod live;
 mod live_course;
+mod live_tally;
 mod made_runs;
 mod markings;
 mod names_and_short_flows;

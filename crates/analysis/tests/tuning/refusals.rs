@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use rrul_analysis::tuning::result::{Caution, Outcome, Refusal};
-use rrul_analysis::tuning::trial::{HostLimit, QueueHop};
+use rrul_analysis::tuning::result::{Caution, Outcome, Refusal, TuningResult};
+use rrul_analysis::tuning::search::{Action, next_action};
+use rrul_analysis::tuning::trial::{HostLimit, QueueHop, TrialDirection};
 use rrul_model::flow::Direction;
 use rrul_model::shaping::TuningPlan;
 use rrul_model::units::{BitRate, Delay};
@@ -165,4 +166,19 @@ fn a_managed_direction_is_left_alone_and_the_other_one_tuned() {
             one_managed(&tune(&mut Line::new(Side::plain(up), managed(Side::plain(down)), seed)), Direction::Down, up);
         }
     }
+}
+
+#[test]
+fn a_direction_of_unknown_rate_has_no_limit_of_the_delay_unless_one_is_asked_for() {
+    let limits = |plan: &TuningPlan| {
+        let Action::Step(next) = next_action(plan, &[]) else { panic!("the first step") };
+        let mut trial = Line::new(Side::plain(8e6), Side::plain(20e6), 0).trial(&next, 0);
+        trial.directions.down = TrialDirection::default();
+        let result = TuningResult::new(plan, &[trial]);
+        [Direction::Up, Direction::Down].map(|direction| result.directions.get(direction).as_ref().unwrap().limit)
+    };
+    let [up, down] = limits(&plan());
+    assert!(up.is_some() && down.is_none(), "{up:?} {down:?}");
+    let asked = Some(Delay(4_000_000));
+    assert_eq!(limits(&TuningPlan { delay_limit: asked, ..plan() }), [asked, asked]);
 }

@@ -12,12 +12,17 @@ use rrul_model::recording::AbsentFamily;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, Offers, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
 
 use super::control_client::{Heartbeat, listen, send};
 use super::options::{Families, NameError, RunError, RunOptions};
-use super::server_trust::{Encryption, TrustError};
+#[cfg(feature = "certificates")]
+use super::server_names;
+use super::server_trust::{Encryption, Met, TrustError};
+#[cfg(feature = "certificates")]
+use crate::control_link::CertifiedError;
 use crate::control_link::{ACCESS_LABEL, ControlStream, LinkError, STREAM_LABEL, read_exact_until};
 
 /// How long the handshakes of one family may take together: the other family's connection waits meanwhile, and a server
@@ -31,6 +36,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 pub(super) struct Connected {
     pub(super) control: ControlStream,
     pub(super) token: Token,
+    /// What test packets are sealed with.
+    pub(super) seal: PacketSeal,
     /// What streams are opened with, where the control connection is encrypted.
     pub(super) stream_key: Option<StreamKey>,
     pub(super) limits: Limits,
@@ -80,8 +87,11 @@ pub(super) fn connect(
     let (_, (control, address)) = connected.remove(0);
     let (mut control, greetings) = secured(control, address, options)?;
     let stream_key = control.export(STREAM_LABEL, &greetings).map(|octets| StreamKey::new(&octets));
-    let (token, server, limits, hears_alive) = match enter(&mut control, &greetings, options, stop)? {
-        ServerMessage::Welcome { token, environment, limits, hears_alive } => (token, environment, limits, hears_alive),
+    let welcome = enter(&mut control, &greetings, options, stop)?;
+    let (token, server, limits, hears_alive, seals) = match welcome {
+        ServerMessage::Welcome { token, environment, limits, hears_alive, seals } => {
+            (token, environment, limits, hears_alive, seals)
+        }
         ServerMessage::Refused { retry_after: Some(_), .. } => return Err(RunError::Full { address }),
         ServerMessage::Refused { reason, .. } => {
             let reason = printable::field(&reason).into_owned();
@@ -89,6 +99,7 @@ pub(super) fn connect(
         }
         _ => return Err(RunError::Lost { server: options.server.clone(), source: LinkError::Closed }),
     };
+    let secrets = control.packet_secrets(&greetings).filter(|_| seals);
     let mut proven = vec![address];
     for (family, (mut stream, address)) in connected {
         let presence = ClientOpening::new(Purpose::Presence, token, 0);
@@ -101,6 +112,7 @@ pub(super) fn connect(
     Ok(Connected {
         control,
         token,
+        seal: PacketSeal::of_client(token, secrets.as_ref()),
         stream_key,
         limits,
         server,
@@ -119,19 +131,39 @@ fn secured(
     let trust = &options.trust;
     let refused = |source| RunError::Trust { server: options.server.clone(), source };
     let encrypts = trust.encryption != Encryption::Never;
-    let offers = if encrypts { Offers::ACCESS.and(Offers::TLS) } else { Offers::ACCESS };
+    let mut offers = if encrypts { Offers::ACCESS.and(Offers::TLS).and(Offers::SEALS) } else { Offers::ACCESS };
+    if trust.verifies_certificates() {
+        offers = offers.and(Offers::CERTIFICATES);
+    }
     let opening = ClientOpening::control(offers);
     let answer = match open(&mut stream, address, opening) {
         Err(RunError::Lacking { .. }) if !encrypts => return Err(refused(TrustError::EncryptedOnly)),
         answer => answer?,
     };
     let greetings = [&opening.encode()[..], &answer.encode()].concat();
-    if answer.status != Status::Secure {
-        trust.meet_plain().map_err(refused)?;
-        return Ok((ControlStream::plain(stream), greetings));
-    }
-    let (stream, met) = ControlStream::connect(stream, Instant::now() + ANSWER_TIME)
-        .map_err(|error| refused(TrustError::Handshake(error.to_string())))?;
+    let handshake = |error: io::Error| refused(TrustError::Handshake(error.to_string()));
+    let deadline = Instant::now() + ANSWER_TIME;
+    let (stream, met) = match answer.status {
+        Status::Secure => {
+            let (stream, key) = ControlStream::connect(stream, deadline).map_err(handshake)?;
+            (stream, Met::Key(key))
+        }
+        #[cfg(feature = "certificates")]
+        Status::Certified if trust.verifies_certificates() => {
+            let name = server_names::name_of(&options.server, address);
+            let stream = ControlStream::connect_certified(stream, &trust.authorities, &name, deadline);
+            let stream = stream.map_err(|error| match error {
+                CertifiedError::Certificate(problem) => refused(problem.into()),
+                CertifiedError::Handshake(error) => handshake(error),
+            })?;
+            (stream, Met::Certificate)
+        }
+        Status::Certified => return Err(RunError::Lacking { address }),
+        _ => {
+            trust.meet_plain().map_err(refused)?;
+            return Ok((ControlStream::plain(stream), greetings));
+        }
+    };
     trust.meet(&met).map_err(refused)?;
     Ok((stream, greetings))
 }
@@ -228,7 +260,9 @@ fn open(stream: &mut TcpStream, address: SocketAddr, opening: ClientOpening) -> 
         _ => not_rrul(),
     })?;
     match ServerOpening::decode(&answer) {
-        Ok(opening @ ServerOpening { status: Status::Accepted | Status::Secure, .. }) => Ok(opening),
+        Ok(opening @ ServerOpening { status: Status::Accepted | Status::Secure | Status::Certified, .. }) => {
+            Ok(opening)
+        }
         Ok(opening @ ServerOpening { status: Status::Version, .. }) => Err(failed(opening.version_message())),
         Ok(ServerOpening { status: Status::Busy, .. }) => Err(RunError::Full { address }),
         Ok(ServerOpening { status: Status::Unknown, .. }) => {

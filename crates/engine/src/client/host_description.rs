@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use rrul_model::environment::{Environment, HostState, Route};
+use rrul_model::environment::{Environment, FORGED_PACKETS, HostState, Route};
+use rrul_proto::packet_seal::PacketSeal;
 
 use crate::environment;
 use crate::environment::{AddressPair, Extent};
@@ -12,15 +13,17 @@ use crate::privacy::Privacy;
 pub(super) struct HostDescriptions {
     privacy: Privacy,
     pairs: Vec<AddressPair>,
+    /// What counts forged packets.
+    seal: PacketSeal,
     /// The server host before the test.
     pub(super) server: Environment,
 }
 
 impl HostDescriptions {
     /// Towards these addresses of a server that describes itself so.
-    pub(super) fn new(privacy: Privacy, servers: &[SocketAddr], server: Environment) -> Self {
+    pub(super) fn new(privacy: Privacy, servers: &[SocketAddr], seal: PacketSeal, server: Environment) -> Self {
         let pairs = servers.iter().map(|&to| AddressPair { from: None, to }).collect();
-        Self { privacy, pairs, server }
+        Self { privacy, pairs, seal, server }
     }
 
     pub(super) fn client_state(&self) -> HostState {
@@ -30,6 +33,8 @@ impl HostDescriptions {
     /// Both hosts before the test, as they may be recorded; `state` is this one's.
     pub(super) fn before(&self, state: HostState) -> (Environment, Environment) {
         let mut client = Environment { state, ..environment::read(self.privacy) };
+        // What has been forged before counts too: nothing else is compared with it.
+        client.state.kernel_counters.extend(self.seal.forged().map(|_| (FORGED_PACKETS.to_owned(), 0)));
         let mut server = self.server.clone();
         find_translation(&mut client.state.routes, &mut server.state.routes);
         match self.privacy {
@@ -41,6 +46,7 @@ impl HostDescriptions {
     /// Both hosts after the test, as they may be recorded.
     pub(super) fn after(&self, server: Option<Box<HostState>>) -> (Option<Box<HostState>>, Option<Box<HostState>>) {
         let mut client = self.client_state();
+        client.kernel_counters.extend(self.seal.forged().map(|count| (FORGED_PACKETS.to_owned(), count)));
         let mut server = server.map(|state| *state);
         let of_server: &mut [Route] = server.as_mut().map_or(&mut [], |state| &mut state.routes);
         find_translation(&mut client.routes, of_server);

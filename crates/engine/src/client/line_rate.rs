@@ -9,8 +9,8 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::line_rate::{Dispersion, LineRate};
 use rrul_model::random::Random;
 use rrul_model::units::ByteCount;
+use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::packet_train::{self, LEAST_OCTETS, PACKET_OCTETS, PACKETS, TrainKind, TrainPacket, dispersion};
-use rrul_proto::token::Token;
 use socket2::{Protocol, Socket, Type};
 
 use crate::clock::RawTime;
@@ -33,7 +33,7 @@ const TRAINS: u16 = 3;
 const LONG_ENOUGH: Duration = Duration::from_millis(150);
 
 /// Estimates the rate of the line to this server from packet trains; `None` when none came back.
-pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> Option<LineRate> {
+pub(super) fn estimate(server: SocketAddr, seal: &PacketSeal, stop: &AtomicBool) -> Option<LineRate> {
     let family = AddressFamily::from_address(server.ip());
     let socket = connected(server, family).ok()?;
     let header = match family {
@@ -43,7 +43,7 @@ pub(super) fn estimate(server: SocketAddr, token: Token, stop: &AtomicBool) -> O
     let octets = ByteCount(PACKET_OCTETS as u64 + header);
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for train in 1..=TRAINS {
-        let back = send(&socket, train, token, stop).ok()?;
+        let back = send(&socket, train, seal, stop).ok()?;
         if back.is_empty() {
             break;
         }
@@ -78,17 +78,19 @@ fn connected(server: SocketAddr, family: AddressFamily) -> io::Result<Socket> {
 
 /// Sends a train and waits for it to come back: when each of its packets arrived there, and its reply here, each on one
 /// clock of its own, nanoseconds.
-fn send(socket: &Socket, train: u16, token: Token, stop: &AtomicBool) -> io::Result<Vec<(i64, i64)>> {
-    let car = TrainPacket { kind: TrainKind::Car, train, arrived: 0, token, sequence: 0, t2: 0 };
+fn send(socket: &Socket, train: u16, seal: &PacketSeal, stop: &AtomicBool) -> io::Result<Vec<(i64, i64)>> {
+    let car = TrainPacket { kind: TrainKind::Car, train, arrived: 0, token: seal.token(), sequence: 0, t2: 0 };
     let mut octets = [0; PACKET_OCTETS];
     Random(u64::from(train)).fill(&mut octets);
     for sequence in 0..u32::from(PACKETS) {
         let _ = TrainPacket { sequence, ..car }.write(&mut octets);
+        seal.seal(&mut octets);
         // What does not leave is missing, as what is lost.
         let _ = datagram::send(socket, &octets);
     }
     let mut last = [0; LEAST_OCTETS];
     let _ = TrainPacket { kind: TrainKind::Last, ..car }.write(&mut last);
+    seal.seal(&mut last);
     let deadline = RawTime::now().plus(LONGEST.as_nanos() as i64);
     let mut back: Vec<(u32, i64, i64)> = Vec::with_capacity(usize::from(PACKETS));
     let mut patience = TELLING;
@@ -105,7 +107,7 @@ fn send(socket: &Socket, train: u16, token: Token, stop: &AtomicBool) -> io::Res
             let (Ok(packet), Some(stamp)) = (packet_train::TrainPacket::read(packet_octets), datagram.stamp) else {
                 continue;
             };
-            let ours = (packet.kind, packet.train, packet.token) == (TrainKind::Back, train, token);
+            let ours = (packet.kind, packet.train) == (TrainKind::Back, train) && seal.opens(packet_octets);
             let new = back.iter().all(|(sequence, ..)| *sequence != packet.sequence);
             if ours && new && datagram.length == PACKET_OCTETS && back.len() < usize::from(PACKETS) {
                 back.push((packet.sequence, packet.t2, stamp));

@@ -31,6 +31,7 @@ use rrul_model::recording::{Clocks, End, FORMAT, Header};
 use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ControlError, ServerMessage};
 use rrul_proto::limits::{FRAME_OCTETS, Limits, STRING_OCTETS};
+use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
 
@@ -48,7 +49,8 @@ pub use memory_recorder::MemoryRecorder;
 pub use options::{Families, NameError, PlaceInLine, RunError, RunObserver, RunOptions};
 use report_budget::ReportBudget;
 use run_loop::{Ending, OpenLoad};
-pub use server_trust::{Encryption, ExpectedKey, FirstMeeting, ServerTrust, TrustError};
+pub use server_names::addresses_under_test;
+pub use server_trust::{Encryption, ExpectedKey, FirstMeeting, Met, ServerTrust, TrustError};
 
 /// From the agreement to T0, beside two round trips: time for the message to arrive and every thread to get ready.
 const LEAD: Duration = Duration::from_millis(400);
@@ -89,11 +91,11 @@ fn run_for(
     end_load: &AtomicBool,
 ) -> Result<(), RunError> {
     let names = server_names::resolve(&options.server, options.port)?;
-    let Connected { mut control, token, stream_key, limits, server, proven, absent, mut heartbeat } =
+    let Connected { mut control, token, seal, stream_key, limits, server, proven, absent, mut heartbeat } =
         waiting_line::connected(options, audience, stop, || connecting::connect(options, &names, stop))?;
     // At once: what the server grants depends on it.
     heartbeat.beat(&mut control);
-    let mut hosts = HostDescriptions::new(options.privacy, &proven, *server);
+    let mut hosts = HostDescriptions::new(options.privacy, &proven, seal.clone(), *server);
     let families: Vec<AddressFamily> = proven.iter().map(|address| AddressFamily::from_address(address.ip())).collect();
     let mut flows = flow_types::with_effective_parameters(options.plan.flows(&families));
     let refused = |reason| RunError::Refused { server: options.server.clone(), reason };
@@ -109,7 +111,7 @@ fn run_for(
             if options.plan.overhead.is_some() && budget::depends_on_line(&flows)
                 || trace_rate::depends_on_line(&flows) =>
         {
-            line_rate::estimate(*server, token, stop)
+            line_rate::estimate(*server, &seal, stop)
         }
         _ => None,
     };
@@ -165,7 +167,7 @@ fn run_for(
         }
     }
     let threads = std::thread::scope(|scope| {
-        let initiating = scope.spawn(|| initiate(&standing, &proven, (token, stream_key), options, &end));
+        let initiating = scope.spawn(|| initiate(&standing, &proven, (token, seal, stream_key), options, &end));
         while !initiating.is_finished() {
             if stop.load(Ordering::Relaxed) {
                 end.stop();
@@ -294,13 +296,14 @@ fn forget_site(parameters: &mut Parameters) {
 fn initiate(
     flows: &[&FlowSpec],
     servers: &[SocketAddr],
-    (token, stream_key): (Token, Option<StreamKey>),
+    (token, seal, stream_key): (Token, PacketSeal, Option<StreamKey>),
     options: &RunOptions,
     end: &Arc<Endpoint>,
 ) -> Vec<std::thread::JoinHandle<()>> {
     let initiation = Initiation {
         end: Arc::clone(end),
         token,
+        seal,
         stream_key,
         servers: servers.to_vec(),
         seed: Random(options.seed).next(),

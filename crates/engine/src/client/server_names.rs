@@ -2,9 +2,14 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-use super::options::{NameError, RunError};
+use rrul_model::flow::AddressFamily;
+
+use super::options::{Families, NameError, RunError};
 
 /// Every address of the server: `name`, `name:port`, `[v6]:port`, or several of these joined by commas.
+///
+/// # Errors
+/// When a name has no address now.
 pub(super) fn resolve(server: &str, port: u16) -> Result<Vec<SocketAddr>, RunError> {
     let mut addresses = Vec::new();
     for part in server.split(',').map(str::trim) {
@@ -15,6 +20,34 @@ pub(super) fn resolve(server: &str, port: u16) -> Result<Vec<SocketAddr>, RunErr
         }
     }
     Ok(addresses)
+}
+
+/// The same, of the families under test.
+///
+/// # Errors
+/// When a name has no address now.
+pub fn addresses_under_test(server: &str, port: u16, families: Families) -> Result<Vec<SocketAddr>, RunError> {
+    let mut addresses = resolve(server, port)?;
+    if let Families::Only(family) = families {
+        addresses.retain(|address| AddressFamily::from_address(address.ip()) == family);
+    }
+    Ok(addresses)
+}
+
+/// What the user calls the server that has this address, as certificates have it: this address if that was given, or the first name.
+#[cfg(feature = "certificates")]
+pub(super) fn name_of(server: &str, address: SocketAddr) -> String {
+    let own = address.ip().to_string();
+    let mut names = server.split(',').map(str::trim).map(|part| {
+        let bare = part.trim_start_matches('[').trim_end_matches(']');
+        if bare.parse::<IpAddr>().is_ok() {
+            return bare;
+        }
+        let host = part.rsplit_once(':').map_or(part, |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']')
+    });
+    let is_name = |part: &&str| part.parse::<IpAddr>().map_or(true, |ip| ip == address.ip());
+    names.find(is_name).map_or(own, str::to_owned)
 }
 
 fn resolve_one(server: &str, port: u16) -> Result<Vec<SocketAddr>, NameError> {
@@ -52,6 +85,19 @@ mod tests {
         assert_eq!(all("192.0.2.1"), ["192.0.2.1:7785"]);
         assert_eq!(all("192.0.2.1:80,2001:db8::1"), ["192.0.2.1:80", "[2001:db8::1]:7785"]);
         assert_eq!(all("[2001:db8::1]:80"), ["[2001:db8::1]:80"]);
+    }
+
+    #[cfg(feature = "certificates")]
+    #[test]
+    fn a_certificate_is_for_the_name_or_the_address_that_was_given() {
+        let name = |server, address: &str| name_of(server, address.parse().unwrap());
+        for server in ["lab.example", "lab.example:80", "lab.example,192.0.2.1", "192.0.2.1,lab.example"] {
+            assert_eq!(name(server, "198.51.100.1:80"), "lab.example", "{server}");
+        }
+        assert_eq!(name("192.0.2.1,[2001:db8::1]:80", "[2001:db8::1]:80"), "2001:db8::1");
+        assert_eq!(name("2001:db8::1", "[2001:db8::1]:80"), "2001:db8::1");
+        assert_eq!(name("[2001:db8::1]", "[2001:db8::1]:80"), "2001:db8::1");
+        assert_eq!(name("192.0.2.1:80", "192.0.2.1:80"), "192.0.2.1");
     }
 
     #[test]

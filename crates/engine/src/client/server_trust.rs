@@ -1,9 +1,11 @@
-//! Whether the control connection is to be encrypted, and by which key the server is recognized.
+//! Whether the control connection is to be encrypted, and by which key or certificate the server is recognized.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::control_link::Fingerprint;
+#[cfg(feature = "certificates")]
+use crate::control_link::{Authorities, CertificateProblem};
 
 /// Whether the control connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,8 +25,16 @@ pub struct ExpectedKey {
     pub remedy: String,
 }
 
-/// Takes the key of a server that is met for the first time.
-pub type FirstMeeting = Arc<dyn Fn(&Fingerprint) + Send + Sync>;
+/// By what a server was recognized.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Met {
+    Key(Fingerprint),
+    /// A valid one, for the name of the server.
+    Certificate,
+}
+
+/// Takes by what a server is to be recognized that is met for the first time.
+pub type FirstMeeting = Arc<dyn Fn(&Met) + Send + Sync>;
 
 /// What the user knows of a server.
 #[derive(Clone, Default)]
@@ -32,6 +42,11 @@ pub struct ServerTrust {
     pub encryption: Encryption,
     /// Absent for a server that is met for the first time: any key is taken then.
     pub expected: Option<ExpectedKey>,
+    /// Where the server has to show a certificate: what to do for a test without one, for the user.
+    pub certificate: Option<String>,
+    /// Whose certificates are taken, where no key is expected.
+    #[cfg(feature = "certificates")]
+    pub authorities: Authorities,
     pub first_met: Option<FirstMeeting>,
 }
 
@@ -40,6 +55,7 @@ impl fmt::Debug for ServerTrust {
         f.debug_struct("ServerTrust")
             .field("encryption", &self.encryption)
             .field("expected", &self.expected)
+            .field("certificate", &self.certificate)
             .finish_non_exhaustive()
     }
 }
@@ -56,6 +72,13 @@ pub enum TrustError {
          --encrypt never"
     )]
     NoKey(Fingerprint),
+    #[error(
+        "this server shows no certificate, which is expected of it: somebody may be in between. If its operator has given that up, {0}"
+    )]
+    NoCertificate(String),
+    #[cfg(feature = "certificates")]
+    #[error(transparent)]
+    Certificate(#[from] CertificateProblem),
     #[error("this server does not encrypt; its operator may, with --key")]
     Plain,
     #[error("this server tests over encrypted connections alone; run without --encrypt never")]
@@ -65,17 +88,24 @@ pub enum TrustError {
 }
 
 impl ServerTrust {
-    /// Whether a server with this key is the one that is expected; one that is met for the first time is from now on.
+    /// Whether a certificate of the server would be verified: a key that is known says as much.
+    pub(super) fn verifies_certificates(&self) -> bool {
+        cfg!(feature = "certificates") && self.encryption != Encryption::Never && self.expected.is_none()
+    }
+
+    /// Whether a server with this key, or with a certificate, is the one that is expected; one that is met for the first time is from
+    /// now on.
     ///
     /// # Errors
     /// When another one is expected.
-    pub(super) fn meet(&self, met: &Fingerprint) -> Result<(), TrustError> {
-        match &self.expected {
-            Some(ExpectedKey { fingerprint, remedy }) if fingerprint != met => {
+    pub(super) fn meet(&self, met: &Met) -> Result<(), TrustError> {
+        match (met, &self.expected, &self.certificate) {
+            (Met::Key(met), Some(ExpectedKey { fingerprint, remedy }), _) if fingerprint != met => {
                 Err(TrustError::OtherKey { met: met.clone(), expected: fingerprint.clone(), remedy: remedy.clone() })
             }
-            Some(_) => Ok(()),
-            None => {
+            (Met::Key(_), None, Some(remedy)) => Err(TrustError::NoCertificate(remedy.clone())),
+            (Met::Key(_), Some(_), _) | (Met::Certificate, _, Some(_)) => Ok(()),
+            (_, None, None) | (Met::Certificate, Some(_), None) => {
                 self.first_met.iter().for_each(|first_met| first_met(met));
                 Ok(())
             }
@@ -85,12 +115,13 @@ impl ServerTrust {
     /// Whether a server that does not encrypt may be tested.
     ///
     /// # Errors
-    /// When encryption is required, or the server has had a key.
+    /// When encryption is required, or the server has had a key or a certificate.
     pub(super) fn meet_plain(&self) -> Result<(), TrustError> {
-        match (self.encryption, &self.expected) {
-            (Encryption::Never, _) | (Encryption::Offered, None) => Ok(()),
-            (_, Some(expected)) => Err(TrustError::NoKey(expected.fingerprint.clone())),
-            (Encryption::Required, None) => Err(TrustError::Plain),
+        match (self.encryption, &self.expected, &self.certificate) {
+            (Encryption::Never, ..) | (Encryption::Offered, None, None) => Ok(()),
+            (_, Some(expected), _) => Err(TrustError::NoKey(expected.fingerprint.clone())),
+            (_, None, Some(remedy)) => Err(TrustError::NoCertificate(remedy.clone())),
+            (Encryption::Required, None, None) => Err(TrustError::Plain),
         }
     }
 }
@@ -110,24 +141,37 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let taken = Arc::clone(&seen);
         let (one, other) = (fingerprint(), fingerprint());
-        let first_met: FirstMeeting = Arc::new(move |key| taken.lock().unwrap().push(key.clone()));
+        let first_met: FirstMeeting = Arc::new(move |met| taken.lock().unwrap().push(met.clone()));
         let first = ServerTrust { first_met: Some(first_met), ..ServerTrust::default() };
-        assert_eq!(first.meet(&one), Ok(()));
+        let key = |key: &Fingerprint| Met::Key(key.clone());
+        assert_eq!(first.meet(&key(&one)), Ok(()));
         let expected = Some(ExpectedKey { fingerprint: one.clone(), remedy: "remove line 3".to_owned() });
         let second = ServerTrust { expected, ..first };
-        assert_eq!(second.meet(&one), Ok(()));
-        let error = second.meet(&other).unwrap_err().to_string();
+        assert_eq!(second.meet(&key(&one)), Ok(()));
+        let error = second.meet(&key(&other)).unwrap_err().to_string();
         assert!(
             error.contains(&one.to_string()) && error.ends_with("remove line 3") && !error.contains('\n'),
             "{error}"
         );
-        assert_eq!(*seen.lock().unwrap(), [one]);
+        assert_eq!(*seen.lock().unwrap(), [Met::Key(one)]);
+    }
+
+    #[test]
+    fn a_server_that_had_a_certificate_is_not_tested_without_one() {
+        let known = ServerTrust { certificate: Some("remove line 3".to_owned()), ..ServerTrust::default() };
+        assert_eq!(known.meet(&Met::Certificate), Ok(()));
+        for refused in [known.meet(&Met::Key(fingerprint())), known.meet_plain()] {
+            assert_eq!(refused, Err(TrustError::NoCertificate("remove line 3".to_owned())));
+        }
+        assert!(known.verifies_certificates() && ServerTrust::default().verifies_certificates());
+        let expected = Some(ExpectedKey { fingerprint: fingerprint(), remedy: String::new() });
+        assert!(!ServerTrust { expected, ..known }.verifies_certificates(), "a key that is known says as much");
     }
 
     #[test]
     fn a_server_that_had_a_key_is_not_tested_without_one() {
         let known = Some(ExpectedKey { fingerprint: fingerprint(), remedy: String::new() });
-        let trust = |encryption, expected| ServerTrust { encryption, expected, first_met: None };
+        let trust = |encryption, expected| ServerTrust { encryption, expected, ..ServerTrust::default() };
         assert_eq!(trust(Encryption::Offered, None).meet_plain(), Ok(()));
         assert_eq!(trust(Encryption::Never, known.clone()).meet_plain(), Ok(()));
         assert_eq!(trust(Encryption::Required, None).meet_plain(), Err(TrustError::Plain));

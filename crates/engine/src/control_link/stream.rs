@@ -5,10 +5,18 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rrul_proto::packet_seal::PacketSecrets;
 use rustls::{ClientConnection, Connection, ServerConnection};
 
+#[cfg(feature = "certificates")]
+use super::authorities::{self, Authorities, CertificateProblem};
 use super::tls::{self, Fingerprint, ServerKey};
 use crate::socket::wait;
+use crate::tls::Shown;
+
+/// For what bytes are exported, by direction.
+const PACKETS_UP_LABEL: &str = "EXPORTER-rrul-packets-up";
+const PACKETS_DOWN_LABEL: &str = "EXPORTER-rrul-packets-down";
 
 /// Bytes that are encrypted at a time: a record of TLS.
 const RECORD: usize = 16 << 10;
@@ -32,6 +40,16 @@ impl ReadBefore for TcpStream {
 fn left_until(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Why a server with a certificate is not spoken to.
+#[cfg(feature = "certificates")]
+#[derive(Debug, thiserror::Error)]
+pub enum CertifiedError {
+    #[error(transparent)]
+    Certificate(#[from] CertificateProblem),
+    #[error(transparent)]
+    Handshake(#[from] io::Error),
 }
 
 /// A control connection.
@@ -67,12 +85,30 @@ impl ControlStream {
         Ok((Self::encrypted(socket, connection.into()), met))
     }
 
+    /// Encrypts a connection to a server that has a certificate of these authorities for this name.
+    ///
+    /// # Errors
+    /// When the certificate is not valid, the server does not speak TLS, or not before the deadline.
+    #[cfg(feature = "certificates")]
+    pub fn connect_certified(
+        socket: TcpStream,
+        authorities: &Authorities,
+        name: &str,
+        deadline: Instant,
+    ) -> Result<Self, CertifiedError> {
+        let (config, name) = (Arc::new(authorities::client(authorities)?), authorities::name(name)?);
+        let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        shake_hands(&socket, &mut connection, deadline)
+            .map_err(|error| authorities::problem(&error).map_or(CertifiedError::Handshake(error), Into::into))?;
+        Ok(Self::encrypted(socket, connection.into()))
+    }
+
     /// Encrypts a connection of a client.
     ///
     /// # Errors
     /// When the client does not speak TLS, or not before the deadline.
-    pub fn accept(socket: TcpStream, key: &ServerKey, deadline: Instant) -> io::Result<Self> {
-        let mut connection = ServerConnection::new(Arc::clone(&key.config)).map_err(io::Error::other)?;
+    pub(crate) fn accept(socket: TcpStream, key: &ServerKey, shown: Shown, deadline: Instant) -> io::Result<Self> {
+        let mut connection = ServerConnection::new(Arc::clone(key.config(shown))).map_err(io::Error::other)?;
         shake_hands(&socket, &mut connection, deadline)?;
         Ok(Self::encrypted(socket, connection.into()))
     }
@@ -95,6 +131,12 @@ impl ControlStream {
     pub fn export(&self, label: &str, context: &[u8]) -> Option<[u8; 32]> {
         let connection = locked(&self.tls.as_ref()?.connection);
         connection.export_keying_material([0; 32], label.as_bytes(), Some(context)).ok()
+    }
+
+    /// Returns what test packets are sealed with, which the two ends of an encrypted connection have.
+    pub fn packet_secrets(&self, context: &[u8]) -> Option<PacketSecrets> {
+        let [up, down] = [PACKETS_UP_LABEL, PACKETS_DOWN_LABEL].map(|label| self.export(label, context));
+        Some(PacketSecrets { up: up?, down: down? })
     }
 
     /// The same connection, for another thread to write to.
@@ -125,6 +167,47 @@ impl ControlStream {
         wait::readable(&[&self.socket], patience)
     }
 
+    /// From now on [`ControlStream::take`] and writing to the socket wait for nothing.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(crate) fn stop_waiting(&self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)
+    }
+
+    /// Reads what is there, on a stream that does not wait. 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there.
+    pub(crate) fn take(&self, into: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &self.tls else { return (&self.socket).read(into) };
+        let mut connection = locked(&tls.connection);
+        loop {
+            match connection.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                outcome => return outcome,
+            }
+            if connection.read_tls(&mut &self.socket)? == 0 {
+                return Ok(0);
+            }
+            connection.process_new_packets().map_err(broken)?;
+        }
+    }
+
+    /// Returns these bytes as they go to the kernel, encrypted where the connection is.
+    ///
+    /// # Errors
+    /// When TLS takes no more.
+    pub(crate) fn sealed(&self, octets: Vec<u8>) -> io::Result<Vec<u8>> {
+        let Some(tls) = &self.tls else { return Ok(octets) };
+        let mut sealed = Vec::with_capacity(octets.len());
+        let mut connection = locked(&tls.connection);
+        for part in octets.chunks(RECORD) {
+            seal(&mut connection, part, &mut sealed)?;
+        }
+        Ok(sealed)
+    }
+
     /// Writes all of it, by this deadline where one is given.
     ///
     /// # Errors
@@ -133,13 +216,7 @@ impl ControlStream {
         let Some(tls) = &self.tls else { return write_all(&self.socket, octets, deadline) };
         let mut outgoing = locked(&tls.outgoing);
         for part in octets.chunks(RECORD) {
-            {
-                let mut connection = locked(&tls.connection);
-                connection.writer().write_all(part)?;
-                while connection.wants_write() {
-                    connection.write_tls(&mut *outgoing)?;
-                }
-            }
+            seal(&mut locked(&tls.connection), part, &mut outgoing)?;
             write_all(&self.socket, &outgoing, deadline)?;
             outgoing.clear();
         }
@@ -176,6 +253,15 @@ impl ReadBefore for ControlStream {
             connection.process_new_packets().map_err(broken)?;
         }
     }
+}
+
+/// Encrypts a part of at most a record, behind what is encrypted already.
+fn seal(connection: &mut Connection, part: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
+    connection.writer().write_all(part)?;
+    while connection.wants_write() {
+        connection.write_tls(into)?;
+    }
+    Ok(())
 }
 
 /// Writes all of it, however little the other end takes at a time.
@@ -248,7 +334,7 @@ mod tests {
         let key = ServerKey::from_pem(&ServerKey::generate().unwrap()).unwrap();
         let deadline = Instant::now() + PATIENCE;
         let (server, (client, met)) = std::thread::scope(|scope| {
-            let accepting = scope.spawn(|| ControlStream::accept(server, &key, deadline).unwrap());
+            let accepting = scope.spawn(|| ControlStream::accept(server, &key, Shown::Key, deadline).unwrap());
             let connected = ControlStream::connect(client, deadline).unwrap();
             (accepting.join().unwrap(), connected)
         });
@@ -310,10 +396,10 @@ mod tests {
         let (mut client, server) = pair();
         let key = ServerKey::from_pem(&ServerKey::generate().unwrap()).unwrap();
         client.write_all(b"\0\0\0\x05hello").unwrap();
-        assert!(ControlStream::accept(server, &key, Instant::now() + PATIENCE).is_err());
+        assert!(ControlStream::accept(server, &key, Shown::Key, Instant::now() + PATIENCE).is_err());
         let (_silent, server) = pair();
         let begun = Instant::now();
-        assert!(ControlStream::accept(server, &key, begun + Duration::from_millis(100)).is_err());
+        assert!(ControlStream::accept(server, &key, Shown::Key, begun + Duration::from_millis(100)).is_err());
         assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 

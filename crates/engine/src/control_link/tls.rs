@@ -1,5 +1,5 @@
 //! TLS 1.3 of the control connection: the server shows a raw public key (RFC 7250) that its operator made, and the client
-//! compares its fingerprint. No names, no authorities, no expiry.
+//! compares its fingerprint. No names, no authorities, no expiry; where those are wanted it shows a certificate instead.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,12 +13,15 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, ServerConfig};
+use rustls::{ClientConfig, ServerConfig, SignatureScheme};
 
 use crate::tls::{AnyOwner, Shown, provider, signing_key};
 
 /// The protocol within TLS, so that nothing else that speaks TLS at this port is taken for it.
-const PROTOCOL: &[u8] = b"rrul/1";
+pub(super) const PROTOCOL: &[u8] = b"rrul/1";
+
+/// Signatures that every client knows.
+const KNOWN: [SignatureScheme; 2] = [SignatureScheme::ED25519, SignatureScheme::ECDSA_NISTP256_SHA256];
 
 /// Characters of a line of base64 in a PEM file (RFC 7468).
 const PEM_LINE: usize = 64;
@@ -30,6 +33,17 @@ pub enum KeyError {
     Form,
     #[error("no key for signatures that this program knows: {0}")]
     Kind(rustls::Error),
+    #[error("clients recognize keys of Ed25519 and ECDSA with P-256 alone; `rrul key new FILE` makes one, for --key")]
+    Unusual,
+    #[cfg(feature = "certificates")]
+    #[error("no certificate in PEM form")]
+    NoCertificate,
+    #[cfg(feature = "certificates")]
+    #[error("no private key in PEM form")]
+    NoPrivateKey,
+    #[cfg(feature = "certificates")]
+    #[error("this is not the key of the certificate")]
+    OtherKey,
     #[error("this host has no randomness")]
     Randomness,
 }
@@ -77,11 +91,13 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// The key by which clients recognize a server.
+/// The key by which clients recognize a server, and its certificate where it has one.
 #[derive(Clone)]
 pub struct ServerKey {
-    pub(crate) config: Arc<ServerConfig>,
+    config: Arc<ServerConfig>,
     fingerprint: Fingerprint,
+    #[cfg(feature = "certificates")]
+    certified: Option<Arc<ServerConfig>>,
 }
 
 impl ServerKey {
@@ -107,6 +123,7 @@ impl ServerKey {
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| KeyError::Form)?;
         let key = signing_key(&key).map_err(KeyError::Kind)?;
+        key.choose_scheme(&KNOWN).ok_or(KeyError::Unusual)?;
         let public = key.public_key().ok_or(KeyError::Form)?.to_vec();
         let fingerprint = Fingerprint::from_public_key(&public);
         let key = CertifiedKey::new(vec![CertificateDer::from(public)], key);
@@ -118,11 +135,45 @@ impl ServerKey {
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         // A session is opened once.
         config.send_tls13_tickets = 0;
-        Ok(Self { config: Arc::new(config), fingerprint })
+        Ok(Self {
+            config: Arc::new(config),
+            fingerprint,
+            #[cfg(feature = "certificates")]
+            certified: None,
+        })
+    }
+
+    /// Returns a server that has a certificate as well; `chain` begins with its own. Clients that verify none recognize the server by
+    /// `own`, or else by the key of the certificate.
+    ///
+    /// # Errors
+    /// When the texts have none, or clients would not know the key.
+    #[cfg(feature = "certificates")]
+    pub fn certified(chain: &str, key: &str, own: Option<Self>) -> Result<Self, KeyError> {
+        let certified = Some(Arc::new(super::authorities::server(chain, key)?));
+        let own = own.map_or_else(|| Self::from_pem(key), Ok)?;
+        Ok(Self { certified, ..own })
     }
 
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
+    }
+
+    /// Whether it has a certificate of an authority.
+    pub fn is_certified(&self) -> bool {
+        #[cfg(feature = "certificates")]
+        return self.certified.is_some();
+        #[cfg(not(feature = "certificates"))]
+        false
+    }
+
+    /// What it shows to a client: the certificate, where it has one and the client is to see it, or the key.
+    pub(super) fn config(&self, shown: Shown) -> &Arc<ServerConfig> {
+        match shown {
+            #[cfg(feature = "certificates")]
+            Shown::Certificate => self.certified.as_ref().unwrap_or(&self.config),
+            _ => &self.config,
+        }
     }
 }
 
@@ -146,7 +197,8 @@ pub(super) fn met(connection: &rustls::ClientConnection) -> Option<Fingerprint> 
     Some(Fingerprint::from_public_key(key))
 }
 
-/// Base64 with padding (RFC 4648, section 4).
+/// Base64 with padding (RFC 4648, section 4). What a library has for it, for every base and alphabet, makes the program for routers
+/// 50 kB larger.
 fn base64(octets: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
@@ -171,6 +223,13 @@ mod tests {
         for (octets, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
             assert_eq!(base64(octets.as_bytes()), text);
         }
+    }
+
+    #[test]
+    fn a_fingerprint_is_as_ssh_writes_it() {
+        // printf abc | openssl dgst -sha256 -binary | base64
+        let fingerprint = Fingerprint::from_public_key(b"abc");
+        assert_eq!(fingerprint.to_string(), "SHA256:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::observer::{ObservationSink, Observer};
 use crate::{scheduling, tcp_info};
 
 /// Host counters, and connections that carry little, are read this often.
-const SLOW_INTERVAL: i64 = 1_000_000_000;
+pub(crate) const SLOW_INTERVAL: i64 = 1_000_000_000;
 
 /// After the end of a stream that loads, its receiver is read this often until the stream ends: how long a queue takes to
 /// drain is to be known to a few milliseconds.
@@ -87,10 +87,31 @@ impl Sampled {
     }
 }
 
+/// The wall clock less the raw clock when a test began to be sampled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WallReference(i64);
+
+impl WallReference {
+    /// As it is now.
+    pub(crate) fn new() -> Self {
+        Self(WallClock::new().raw(0).since(RawTime(0)).saturating_neg())
+    }
+
+    /// What the wall clock shows at a time of the test, as if it and the raw clock had begun together.
+    pub(crate) fn sample(self, wall: i64, at: TestTime, clock: TestClock) -> ClockSample {
+        ClockSample { at, realtime: wall - self.0 - clock.origin.0 }
+    }
+}
+
 impl Sampler {
     /// A sampler that reads this often.
     pub fn new(interval: Duration) -> Self {
         Self { interval, streams: Mutex::default() }
+    }
+
+    /// How often it reads.
+    pub(crate) fn interval(&self) -> Duration {
+        self.interval
     }
 
     /// Observes a stream, and at its receiver the count of bytes.
@@ -157,7 +178,7 @@ impl Sampler {
         scheduling::prompt_timers();
         let mut sink = observer.sink(self.rows_between_collections(host));
         let mut health = host.reader();
-        let wall_origin = WallClock::new().raw(0).since(RawTime(0)).saturating_neg();
+        let wall = WallReference::new();
         let interval = i64::try_from(self.interval.as_nanos()).unwrap_or(100_000_000);
         let first = clock.now().0.div_euclid(interval);
         let mut slow_due = i64::MIN;
@@ -193,12 +214,11 @@ impl Sampler {
                 }
                 draining |= sampled.is_draining(course, now);
             }
-            let realtime = wall_now() - wall_origin - clock.origin.0;
-            sink.note(ClockSample { at: clock.now(), realtime });
+            sink.note(wall.sample(wall_now(), clock.now(), clock));
             if slow {
-                health.each_second(clock, &mut sink);
+                health.each_second(clock, |row| sink.note(row));
             }
-            health.often(clock, &mut sink);
+            health.often(clock, |row| sink.note(row));
         }
     }
 }

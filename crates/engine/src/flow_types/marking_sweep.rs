@@ -96,8 +96,8 @@ impl FlowType for MarkingSweep {
                 spec.parameters.count("ecn_packets", DEFAULT_ECN_PACKETS),
                 Random(seed),
             );
-            let identity =
-                Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
+            let seal = initiation.seal.clone();
+            let identity = Identity { flow: spec.id, seal, octet: spec.class.octet(), server_origin };
             let sender = SessionSender::new(identity, spec.window, interval, seed);
             let sweep = Sweep { sender, family: spec.family, order, next: 0, written: spec.class.octet() };
             ProbeFlow::new(spec, interval, socket, packet_for(spec), Box::new(sweep))

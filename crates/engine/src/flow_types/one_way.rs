@@ -12,8 +12,8 @@ use rrul_model::observation::{PacketReceived, ProbeSent, ProbeStamped};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::consent::GREETING_INTERVAL;
 use rrul_proto::one_way_receiver::OneWayReceiver;
+use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::test_packet::{Kind, TestPacket};
-use rrul_proto::token::Token;
 use socket2::Socket;
 
 use super::{WAITING, parallel_setup, udp_probe};
@@ -42,10 +42,10 @@ pub(super) fn initiate(name: &str, specs: &[&FlowSpec], initiation: &Initiation)
     [("sending", up, send as Work), ("receiving", down, receive as Work)]
         .into_iter()
         .flat_map(|(what, flows, work)| {
-            let (end, token) = (Arc::clone(&initiation.end), initiation.token);
+            let (end, seal) = (Arc::clone(&initiation.end), initiation.seal.clone());
             parallel_setup::spawn(&format!("{name} {what}"), parallel_setup::ids(&flows), initiation, move || {
                 if let Some(clock) = end.wait_for_begin() {
-                    work(&end, clock, token, flows);
+                    work(&end, clock, &seal, flows);
                 }
             })
         })
@@ -53,14 +53,14 @@ pub(super) fn initiate(name: &str, specs: &[&FlowSpec], initiation: &Initiation)
 }
 
 type Flows = Vec<(FlowSpec, Socket)>;
-type Work = fn(&Endpoint, TestClock, Token, Flows);
+type Work = fn(&Endpoint, TestClock, &PacketSeal, Flows);
 
 /// Sends the flows towards the server, then waits until all has arrived or need not be waited for any more.
-fn send(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
+fn send(end: &Endpoint, clock: TestClock, seal: &PacketSeal, flows: Flows) {
     let all = flows.len();
     let (specs, sockets): (Vec<FlowSpec>, Vec<Socket>) = flows.into_iter().unzip();
     let flow = |(place, (spec, socket)): (usize, (&FlowSpec, Socket))| {
-        OneWayFlow::new(spec, token, (place, all), OwnSocket::new(socket))
+        OneWayFlow::new(spec, seal.clone(), (place, all), OwnSocket::new(socket))
     };
     let outlets = one_way_sending::run(end, clock, specs.iter().zip(sockets).enumerate().map(flow).collect());
     let mut sink = end.observer.sink(specs.len() * MOST_QUESTIONS);
@@ -68,10 +68,10 @@ fn send(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
     let (mut next, mut pause) = (clock.now(), ASKING);
     let mut missing: Vec<_> = specs.iter().zip(&outlets).collect();
     while !missing.is_empty() && clock.now() < deadline && !end.is_stopped() {
-        missing.retain(|(spec, outlet)| !outlet.has_all_arrived(spec, token));
+        missing.retain(|(spec, outlet)| !outlet.has_all_arrived(spec, seal));
         if clock.now() >= next {
             for (spec, outlet) in &missing {
-                greeting::send(&outlet.socket, (spec.id, spec.class.octet()), token, clock, &mut sink);
+                greeting::send(&outlet.socket, (spec.id, spec.class.octet()), seal, clock, &mut sink);
             }
             next = next + pause;
             pause *= 2;
@@ -107,13 +107,14 @@ impl OwnSocket {
     }
 
     /// Whether the server says so, in a reply to a greeting.
-    fn has_all_arrived(&self, spec: &FlowSpec, token: Token) -> bool {
+    fn has_all_arrived(&self, spec: &FlowSpec, seal: &PacketSeal) -> bool {
         let mut octets = [0; 2048];
         let mut arrived = 0;
         while let Ok(Some(reply)) = datagram::receive(&self.socket, &mut octets) {
             let packet_octets = &octets[..reply.length.min(octets.len())];
             if let Ok(packet) = TestPacket::read(packet_octets)
-                && (packet.kind, packet.flow, packet.token) == (Kind::GreetingReply, spec.id.0, token)
+                && (packet.kind, packet.flow) == (Kind::GreetingReply, spec.id.0)
+                && seal.opens(packet_octets)
             {
                 arrived = arrived.max(packet.reflector_count);
             }
@@ -185,9 +186,9 @@ impl Incoming {
 }
 
 /// Receives the flows from the server until all has come or need not be waited for any more.
-fn receive(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
+fn receive(end: &Endpoint, clock: TestClock, seal: &PacketSeal, flows: Flows) {
     let incoming = |(spec, socket): (FlowSpec, Socket)| {
-        let receiver = OneWayReceiver::new(spec.id.0, token, one_way_sending::interval(&spec), WAITING);
+        let receiver = OneWayReceiver::new(spec.id.0, seal.clone(), one_way_sending::interval(&spec), WAITING);
         Incoming { spec, socket, receiver }
     };
     let mut flows: Vec<Incoming> = flows.into_iter().map(incoming).collect();
@@ -212,7 +213,7 @@ fn receive(end: &Endpoint, clock: TestClock, token: Token, flows: Flows) {
         }
         if now >= next_greeting {
             for flow in &flows {
-                greeting::send(&flow.socket, (flow.spec.id, flow.spec.class.octet()), token, clock, &mut sink);
+                greeting::send(&flow.socket, (flow.spec.id, flow.spec.class.octet()), seal, clock, &mut sink);
             }
             next_greeting = now + GREETING_INTERVAL;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rrul_model::flow::{Direction, FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_proto::packet_seal::replay_window::ReplayWindow;
 use socket2::Socket;
 
 use super::{parallel_setup, udp_probe};
@@ -86,13 +87,14 @@ fn run(opened: Vec<(FlowSpec, Socket)>, initiation: &Initiation) {
     for (spec, socket) in opened {
         if spec.direction == Some(Direction::Down) {
             let (flow, octet, until) = (spec.id, spec.class.octet(), spec.window.to);
-            mirrors.push(Mirror { flow, family: spec.family, octet, token: initiation.token, socket, until });
+            let (seal, answered) = (initiation.seal.clone(), ReplayWindow::default());
+            mirrors.push(Mirror { flow, family: spec.family, octet, seal, socket, until, answered });
             continue;
         }
-        match Trace::new(&spec, initiation.token, initiation.seed_for(&spec), pace(&spec), socket, || true) {
+        match Trace::new(&spec, initiation.seal.clone(), initiation.seed_for(&spec), pace(&spec), socket, || true) {
             Ok(trace) => traces.push(trace),
             Err(reason) => end.failed(&spec, reason),
         }
     }
-    path_tracing::run(&end, clock, traces, &mirrors);
+    path_tracing::run(&end, clock, traces, mirrors);
 }

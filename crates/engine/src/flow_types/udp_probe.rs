@@ -81,8 +81,8 @@ impl FlowType for UdpProbe {
         let opened = parallel_setup::open_all(specs, initiation, open);
         open_loop::spawn("udp_probe", opened, initiation, |spec, socket, server_origin, initiation| {
             let interval = spec.parameters.duration("interval", DEFAULT_INTERVAL);
-            let identity =
-                Identity { flow: spec.id, token: initiation.token, octet: spec.class.octet(), server_origin };
+            let seal = initiation.seal.clone();
+            let identity = Identity { flow: spec.id, seal, octet: spec.class.octet(), server_origin };
             let sender = SessionSender::new(identity, spec.window, interval, initiation.seed_for(spec));
             ProbeFlow::new(spec, interval, socket, packet_for(spec), Box::new(sender))
         })
@@ -164,8 +164,12 @@ fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {
 
 fn greet(spec: &FlowSpec, initiation: &Initiation, socket: &Socket) -> bool {
     let mut octets = packet_for(spec);
-    let greeting = TestPacket::request(Kind::Greeting, spec.id.0, spec.class.octet(), initiation.token, 0, 0);
-    if greeting.write(&mut octets).is_err() || datagram::send(socket, &octets).is_err() {
+    let seal = &initiation.seal;
+    if seal.greeting(spec.id.0, spec.class.octet()).write(&mut octets).is_err() {
+        return false;
+    }
+    seal.seal(&mut octets);
+    if datagram::send(socket, &octets).is_err() {
         return false;
     }
     let deadline = RawTime::now().plus(GREETING_TIME.as_nanos() as i64);
@@ -175,7 +179,8 @@ fn greet(spec: &FlowSpec, initiation: &Initiation, socket: &Socket) -> bool {
         match datagram::receive(socket, &mut octets) {
             Ok(Some(reply)) => {
                 let packet_octets = &octets[..reply.length.min(octets.len())];
-                if TestPacket::read(packet_octets).is_ok_and(|packet| packet.kind == Kind::GreetingReply) {
+                let is_reply = |packet: TestPacket| packet.kind == Kind::GreetingReply && packet.flow == spec.id.0;
+                if TestPacket::read(packet_octets).is_ok_and(is_reply) && seal.opens(packet_octets) {
                     return true;
                 }
             }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
 use rrul_model::observation::{Transaction, TransactionStamped};
 use rrul_model::time::TestTime;
+use rrul_proto::packet_seal::PacketSeal;
+use rrul_proto::packet_seal::replay_window::{Freshness, ReplayWindow};
 use rrul_proto::test_packet::{Kind, TestPacket};
 use socket2::Socket;
 
@@ -100,8 +102,10 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
         socket,
         clock,
         server_origin,
+        seal: &initiation.seal,
         wall: WallClock::new(),
         icmp: IcmpWatch::new(spec.id, socket),
+        taken: ReplayWindow::default(),
         departures: 0,
         left: None,
         stamped: None,
@@ -116,7 +120,9 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
         let started = clock.now();
         let request =
             TestPacket::request(Kind::Test, spec.id.0, spec.class.octet(), initiation.token, sequence, started.0);
-        let sent = request.write(&mut octets).is_ok() && exchanger.send(&octets);
+        let written = request.write(&mut octets).is_ok();
+        initiation.seal.seal(&mut octets);
+        let sent = written && exchanger.send(&octets);
         let deadline = RawTime::now().plus(timeout.as_nanos() as i64);
         let answer = if sent { exchanger.answer(&mut octets, &request, deadline, &mut sink) } else { None };
         if answer.is_none() && end.is_stopped() {
@@ -149,8 +155,11 @@ struct Exchanger<'a> {
     clock: TestClock,
     /// T0 on the server's session clock.
     server_origin: i64,
+    seal: &'a PacketSeal,
     wall: WallClock,
     icmp: IcmpWatch,
+    /// Responses that were taken, where they are sealed.
+    taken: ReplayWindow,
     /// Requests that the kernel has numbered since stamps were asked for.
     departures: u32,
     /// The kernel's stamp of the latest request.
@@ -211,9 +220,15 @@ impl Exchanger<'_> {
                 Ok(Some(reply)) => {
                     let read = self.clock.now();
                     let packet_octets = &octets[..reply.length.min(octets.len())];
-                    let identity = |packet: &TestPacket| (packet.flow, packet.token, packet.sequence);
-                    let ours =
-                        |packet: &TestPacket| packet.kind == Kind::Reply && identity(packet) == identity(request);
+                    // The seal counts what is forged, whatever number it bears. A number is answered once: of what is repeated the
+                    // window takes the first alone.
+                    let taken = &mut self.taken;
+                    let ours = |packet: &TestPacket| {
+                        (packet.kind, packet.flow) == (Kind::Reply, request.flow)
+                            && self.seal.opens(packet_octets)
+                            && packet.sequence == request.sequence
+                            && self.seal.take(taken, packet.sequence) == Freshness::New
+                    };
                     if let Some(packet) = TestPacket::read(packet_octets).ok().filter(ours) {
                         // A request leaves before its response comes, but perhaps not before it was looked for.
                         self.read_aftermath(sink);

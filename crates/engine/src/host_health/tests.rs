@@ -32,7 +32,7 @@ fn a_reading_has_every_core_the_sockets_and_the_interface_to_the_other_host() {
     let observer = Observer::new(ObservationPoint::Client);
     let mut sink = observer.sink(health.rows_in(3.0));
     let mut reader = health.reader();
-    reader.each_second(CLOCK, &mut sink);
+    reader.each_second(CLOCK, |row| sink.note(row));
     let cores = std::thread::available_parallelism().unwrap().get();
     let tables = tables(&observer);
     assert!(tables.cpu_time.len() >= cores && tables.softnet_count.len() >= cores);
@@ -54,7 +54,7 @@ fn queues_are_read_ten_times_a_second_however_often_it_is_asked() {
     let mut reader = health.reader();
     let before = CLOCK.now();
     for _ in 0..50 {
-        reader.often(CLOCK, &mut sink);
+        reader.often(CLOCK, |row| sink.note(row));
     }
     let most = 2 + CLOCK.now().since(before).0 / QUEUE_INTERVAL;
     let read = tables(&observer).queue_count.len();
@@ -68,6 +68,6 @@ fn an_interface_that_is_gone_is_not_asked_again() {
     let observer = Observer::new(ObservationPoint::Client);
     let mut sink = observer.sink(1000);
     let mut reader = health.reader();
-    reader.each_second(CLOCK, &mut sink);
+    reader.each_second(CLOCK, |row| sink.note(row));
     assert!(health.0.lock().unwrap().interfaces.is_empty());
 }

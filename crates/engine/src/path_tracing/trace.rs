@@ -8,9 +8,9 @@ use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
 use rrul_model::observation::{FlowEventKind, OWN_LINK, PathAnswer, PathProbe, PathQuote, ProbeStamped};
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, Delay};
+use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::path_sweep::{PathSweep, SweepPacket, SweepSettings};
 use rrul_proto::test_packet::{Kind, NUMBERED_OCTETS, TestPacket};
-use rrul_proto::token::Token;
 use socket2::Socket;
 
 use crate::clock::WallClock;
@@ -39,7 +39,7 @@ const SOURCES: usize = 500;
 pub(crate) struct Trace {
     pub(super) flow: FlowId,
     pub(super) family: AddressFamily,
-    token: Token,
+    seal: PacketSeal,
     pub(super) until: TestTime,
     socket: Socket,
     local_port: u16,
@@ -85,7 +85,7 @@ impl Trace {
     /// When fragmentation cannot be disabled on the socket.
     pub(crate) fn new(
         spec: &FlowSpec,
-        token: Token,
+        seal: PacketSeal,
         seed: u64,
         (interval, rate): (Duration, Option<BitRate>),
         socket: Socket,
@@ -110,7 +110,7 @@ impl Trace {
         Ok(Self {
             flow: spec.id,
             family: spec.family,
-            token,
+            seal,
             until: spec.window.to,
             socket,
             local_port: local.port(),
@@ -147,10 +147,11 @@ impl Trace {
         while let Some(packet) = self.sweep.send_granted(clock.now(), &self.grants) {
             let Some(octets) = self.octets.get_mut(..packet.payload) else { continue };
             let SweepPacket { sequence, hop_limit, octet, sent, .. } = packet;
-            let request = TestPacket::request(Kind::Trace, self.flow.0, octet, self.token, sequence, sent.0);
+            let request = TestPacket::request(Kind::Trace, self.flow.0, octet, self.seal.token(), sequence, sent.0);
             if request.write(octets).is_err() {
                 continue;
             }
+            self.seal.seal(octets);
             let length = self.sweep.length(&packet);
             sink.note(PathProbe { flow: self.flow, sequence, sent, hop_limit, octet, length });
             self.transmit(&packet);
@@ -232,7 +233,8 @@ impl Trace {
             let received = datagram.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
             let packet_octets = &octets[..datagram.length.min(octets.len())];
             if let Ok(reply) = TestPacket::read(packet_octets)
-                && (reply.kind, reply.flow, reply.token) == (Kind::TraceReply, self.flow.0, self.token)
+                && (reply.kind, reply.flow) == (Kind::TraceReply, self.flow.0)
+                && self.seal.opens(packet_octets)
             {
                 self.far_end_answered(&reply, received, end, sink);
             }
@@ -273,7 +275,7 @@ impl Trace {
         sink: &mut ObservationSink<'_>,
     ) {
         let received = answer.stamp.map_or_else(|| clock.now(), |stamp| clock.at(wall.raw(stamp)));
-        let number = TestPacket::quoted_sequence(answer.payload, self.flow.0, &self.token);
+        let number = TestPacket::quoted_sequence(answer.payload, self.flow.0, &self.seal.token());
         let packet = match (number, answer.header) {
             (Some(number), _) => self.sweep.answered(number, received),
             // Too little is quoted to hold the number: the length has to identify it.

@@ -9,7 +9,7 @@ use rrul_proto::limits::OPENING_TIME;
 
 use super::options::SharedAccessList;
 use super::reporting::send;
-use super::shared::seconds_now;
+use crate::clock::seconds_now;
 use crate::control_link::{self, Compression, ControlStream, LinkError};
 
 /// The token that a session was opened with.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many of something each source has: an IPv4 address, or the IPv6 /56 that one customer usually has.
@@ -24,6 +25,27 @@ impl Drop for Held {
                 counts.remove(&self.source);
             }
         }
+    }
+}
+
+/// A connection that counts for as long as this lives, in all and for its source.
+#[derive(Debug)]
+pub(super) struct CountedConnection {
+    all: Arc<AtomicU32>,
+    _held: Held,
+}
+
+impl CountedConnection {
+    /// Counts one more; also returns the count before.
+    pub(super) fn new(all: &Arc<AtomicU32>, held: Held) -> (Self, u32) {
+        let before = all.fetch_add(1, Ordering::Relaxed);
+        (Self { all: Arc::clone(all), _held: held }, before)
+    }
+}
+
+impl Drop for CountedConnection {
+    fn drop(&mut self) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

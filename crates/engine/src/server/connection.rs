@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
+use super::client_quota::CountedConnection;
 use super::event::{EventKind, Refusal};
 use super::session::Attached;
 use super::shared::{STACK, Shared};
@@ -45,22 +45,15 @@ const SHARE_OF_A_SOURCE: u32 = 2;
 /// A connection within the limits; it counts for as long as it lives.
 pub(super) struct Admitted {
     pub(super) shared: Arc<Shared>,
-    _held: client_quota::Held,
-}
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
-    }
+    counted: CountedConnection,
 }
 
 /// Counts one more connection, if room is left for it and its source has not taken its share.
 pub(super) fn admit(shared: &Arc<Shared>, source: IpAddr) -> Option<Admitted> {
     let most = shared.in_force().rules.limits.connections;
     let held = client_quota::take(&shared.connection_quotas, source, most.div_ceil(SHARE_OF_A_SOURCE))?;
-    let before = shared.connections.fetch_add(1, Ordering::Relaxed);
-    let admitted = Admitted { shared: Arc::clone(shared), _held: held };
-    (before < most).then_some(admitted)
+    let (counted, before) = CountedConnection::new(&shared.connections, held);
+    (before < most).then(|| Admitted { shared: Arc::clone(shared), counted })
 }
 
 fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
@@ -82,13 +75,14 @@ fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
         if let Some(protocol) = page_protocol(&stream, deadline) {
             pages::take(stream, protocol, admitted);
         } else {
-            serve(stream, peer, &admitted.shared, deadline);
+            serve(stream, peer, admitted, deadline);
         }
     };
     let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(STACK).spawn(work);
     if thread.is_err()
         && let Some((mut stream, _)) = handed.lock().unwrap_or_else(PoisonError::into_inner).take()
     {
+        shared.report(EventKind::Refused(Refusal::NoConnection), Some(peer), "no thread is left for this client");
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
     }
 }
@@ -104,7 +98,7 @@ fn page_protocol(stream: &TcpStream, deadline: Instant) -> Option<pages::Protoco
     if whole { pages::Protocol::from_octets(first) } else { None }
 }
 
-fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline: Instant) {
+fn serve(mut stream: TcpStream, peer: SocketAddr, Admitted { shared, counted }: Admitted, deadline: Instant) {
     let mut octets = [0; CLIENT_OCTETS];
     if read_exact_until(&mut stream, &mut octets, deadline).is_err() {
         return;
@@ -131,7 +125,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, deadline
         stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()
     };
     match opening.purpose {
-        Purpose::Control => entrance::enter(stream, peer, &opening, version, shared),
+        Purpose::Control => entrance::enter(stream, (peer, counted), (&opening, &octets), version, &shared),
         Purpose::Presence => match shared.sessions.find_for(&opening) {
             Some(session) => {
                 session.prove(peer.ip());

@@ -1,6 +1,7 @@
 //! What a server and a client say to each other over the control connection, from the welcome to the goodbye.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -15,7 +16,9 @@ use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL}
 use super::access::HeldAccess;
 use super::event::{EventKind, Refusal};
 use super::leased_control::LeasedControl;
+use super::light_handover::LightTest;
 use super::load_turns::Turn;
+use super::reporting::Reports;
 use super::session::{OpenSession, Sending};
 use super::shared::{STACK, Shared};
 use super::traffic::TrafficMeter;
@@ -28,7 +31,7 @@ use crate::flow_types;
 use crate::observer::Observer;
 
 /// How long after the last phase a server goes on reading its counters: for what is still on its way.
-const SETTLING: Duration = Duration::from_millis(300);
+pub(super) const SETTLING: Duration = Duration::from_millis(300);
 
 /// Memory for the observations of all sessions, and of one, bytes: what is not fetched for a second or two.
 pub(super) const ROOM: usize = 128 << 20;
@@ -37,63 +40,93 @@ const ROOM_OF_ONE: usize = 8 << 20;
 /// Readings of counters in one second, at most: with many streams they are read less often.
 const READINGS_PER_SECOND: f64 = 5000.0;
 
-/// Serves a control connection until it closes.
-pub(super) fn control(stream: ControlStream, open: &OpenSession<'_>, access: Option<HeldAccess>, shared: &Shared) {
+/// Serves a control connection until it closes, or until its test of probes begins and is handed over.
+pub(super) fn control(stream: ControlStream, open: OpenSession, access: Option<HeldAccess>, shared: &Shared) {
     let session = &open.session;
     let with = access.as_ref().map(HeldAccess::words).unwrap_or_default();
     shared.report(EventKind::SessionOpened, Some(session.peer()), with);
-    let outcome = converse(&mut LeasedControl::new(stream, session, &shared.turns, access), shared);
+    let mut control = LeasedControl::new(stream, session, &shared.turns, access);
+    let outcome = match prepare(&mut control, shared) {
+        Ok(Some(Begun { end, clock, origin, turn: None, is_light: true })) if session.is_reflected() => {
+            return shared.light.take(LightTest { control, open, end, clock, origin });
+        }
+        Ok(Some(begun)) => measure(&mut control, begun, shared),
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
+    closed(session.peer(), outcome, shared);
+}
+
+/// Reports that a session is over.
+pub(super) fn closed(peer: SocketAddr, outcome: Result<(), LinkError>, shared: &Shared) {
     let how = match outcome {
         Ok(()) => "done".to_owned(),
         Err(LinkError::Closed) => "the client went away".to_owned(),
         Err(error) => error.to_string(),
     };
-    shared.report(EventKind::SessionClosed, Some(session.peer()), how);
+    shared.report(EventKind::SessionClosed, Some(peer), how);
 }
 
-fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkError> {
+/// A test whose T0 is agreed.
+struct Begun {
+    end: Arc<Endpoint>,
+    clock: TestClock,
+    /// T0 on the session clock.
+    origin: i64,
+    turn: Option<Turn>,
+    /// Whether it does not load the path.
+    is_light: bool,
+}
+
+/// Hears what the client wants, until T0 is agreed; `None` when nothing is to be measured.
+fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>, LinkError> {
     let in_force = shared.in_force();
     let limits = &in_force.rules.limits;
     let session = &Arc::clone(&control.session);
     session.ways.prove(control.stream.socket());
     let environment = Box::new(in_force.environment.clone());
-    let welcome = ServerMessage::Welcome { token: session.token(), environment, limits: *limits, hears_alive: true };
+    let (token, seals) = (session.token(), session.seal().is_keyed());
+    let welcome = ServerMessage::Welcome { token, environment, limits: *limits, hears_alive: true, seals };
     control.say(&welcome)?;
     let mut opened: Option<Arc<Endpoint>> = None;
+    let mut is_light_test = false;
     let mut turn: Option<Turn> = None;
     let mut finished = false;
     loop {
         match (control.hear()?, &opened) {
-            (ClientMessage::Bye, _) => return Ok(()),
+            (ClientMessage::Bye, _) => return Ok(None),
             (ClientMessage::Alive, _) => {}
             (ClientMessage::Stop, Some(_)) if finished => {}
             _ if finished => return Err(out_of_order("the test has been stopped")),
             (ClientMessage::Open { flows, length, sample_interval }, None) => {
                 if let Some(reason) = limits.refusal(&flows, length) {
                     shared.report(EventKind::Refused(Refusal::Limits), Some(session.peer()), reason.clone());
-                    return control.say(&refused(reason));
+                    return control.say(&refused(reason)).map(|()| None);
                 }
                 let rate = flow_types::load_of(&flows);
-                if !is_light(rate) {
+                is_light_test = is_light(rate);
+                if !is_light_test {
                     // Of a client that asks for no turn: it is its turn, or it is not.
                     let asked = || shared.turns.ask(session.peer().ip(), length, rate);
                     let asked = turn.get_or_insert_with(asked);
                     if let Some(place) = asked.place() {
-                        return control.say(&busy(place));
+                        // Who is refused has left the line before the next one asks.
+                        drop(turn);
+                        return control.say(&busy(place)).map(|()| None);
                     }
                     if !asked.covers(length, rate) {
-                        return control
-                            .say(&refused("more load, or longer, than it has asked its turn for".to_owned()));
+                        let why = "more load, or longer, than it has asked its turn for";
+                        return control.say(&refused(why.to_owned())).map(|()| None);
                     }
                 }
                 if let Err(why) = shared.count_test(session.peer()) {
                     shared.report(EventKind::Refused(Refusal::Quota), Some(session.peer()), why.to_string());
-                    return control.say(&refused(why.to_string()));
+                    return control.say(&refused(why.to_string())).map(|()| None);
                 }
                 let rows = ROOM_OF_ONE / size_of::<Observation>();
                 if shared.rows.left() < rows {
-                    return control
-                        .say(&refused("its memory is taken by other tests; try again in a minute".to_owned()));
+                    let why = "its memory is taken by other tests; try again in a minute";
+                    return control.say(&refused(why.to_owned())).map(|()| None);
                 }
                 let shortest = SAMPLE_INTERVAL.max(Duration::from_secs_f64(flows.len() as f64 / READINGS_PER_SECOND));
                 let interval = sample_interval.clamp(shortest, Duration::from_secs(1));
@@ -107,21 +140,24 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 end.health.watch_interfaces(&state);
                 shared.sockets.watched_by(&end.health);
                 opened = Some(end);
-                reporting::send_with_state(&control.stream, state, |state| ServerMessage::Opened {
-                    refused: refused.clone(),
+                reporting::send_with_state(
+                    |message| control.say(message),
                     state,
-                    ends_load: true,
-                })?;
+                    |state| ServerMessage::Opened { refused: refused.clone(), state, ends_load: true },
+                )?;
             }
             (ClientMessage::Turn { length, rate, wait }, None) if turn.is_none() => {
                 if length > limits.length {
-                    return control.say(&refused(limits.too_long(length)));
+                    return control.say(&refused(limits.too_long(length))).map(|()| None);
                 }
                 if !is_light(rate) {
                     let asked = turn.insert(shared.turns.ask(session.peer().ip(), length, rate));
                     match asked.place() {
-                        Some(place) if !wait => return control.say(&busy(place)),
-                        Some(_) if !control.wait_for(asked)? => return Ok(()),
+                        Some(place) if !wait => {
+                            drop(turn);
+                            return control.say(&busy(place)).map(|()| None);
+                        }
+                        Some(_) if !control.wait_for(asked)? => return Ok(None),
                         _ => {}
                     }
                 }
@@ -136,7 +172,11 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
                 if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
                     return Err(out_of_order("a T0 that is too far away"));
                 }
-                return measure(control, end, origin, shared, turn);
+                let (host, epoch) = session.clock();
+                let clock = TestClock { origin: epoch.plus(origin), host };
+                control.begins(clock.origin);
+                let end = Arc::clone(end);
+                return Ok(Some(Begun { end, clock, origin, turn, is_light: is_light_test }));
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
@@ -154,27 +194,21 @@ fn converse(control: &mut LeasedControl, shared: &Shared) -> Result<(), LinkErro
 }
 
 /// From T0 to the client's goodbye.
-fn measure(
-    control: &mut LeasedControl,
-    end: &Arc<Endpoint>,
-    origin: i64,
-    shared: &Shared,
-    turn: Option<Turn>,
-) -> Result<(), LinkError> {
+fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result<(), LinkError> {
+    let Begun { end, clock, origin, turn, .. } = begun;
+    let end = &end;
     let session = &Arc::clone(&control.session);
-    let (host, epoch) = session.clock();
-    let clock = TestClock { origin: epoch.plus(origin), host };
     let until = end.length() + SETTLING;
     let out = control.stream.try_clone()?;
-    control.begins(clock.origin);
     let sending = Sending { session, end, clock, origin, privacy: shared.in_force().rules.privacy };
     let to_send = session.flows_to_send();
     let may_go_on = |octets| shared.count_octets(session.peer(), octets);
-    let meter = TrafficMeter::new(&shared.traffic, &session.flows());
+    let reports = Reports::new(clock, origin, TrafficMeter::new(&shared.traffic, &session.flows()));
     let report = || {
-        let outcome = reporting::report(&out, session, end, clock, origin, may_go_on, meter).and_then(|()| {
+        let outcome = reporting::report(&out, session, end, clock, may_go_on, reports).and_then(|()| {
+            let say = |message: &ServerMessage| reporting::send(&out, message);
             let finished = |state| ServerMessage::Finished { state };
-            reporting::send_with_state(&out, shared.host_state(&session.ways), finished)
+            reporting::send_with_state(say, shared.host_state(&session.ways), finished)
         });
         if outcome.is_err() {
             // Who does not take what was observed gets nothing more: the session ends with its reporter.
@@ -201,19 +235,9 @@ fn measure(
         end.watch_control(control.stream.socket());
         let mut load_ended = false;
         let outcome = loop {
-            match control.hear() {
-                Ok(ClientMessage::Alive) => {}
-                Ok(ClientMessage::Stop) => {
-                    end.stop();
-                    control.finished();
-                }
-                Ok(ClientMessage::EndLoad(early)) if !load_ended && early.is_within(end.length()) => {
-                    load_ended = true;
-                    control.load_ends(early.at);
-                    end.end_load(early);
-                }
-                Ok(ClientMessage::Bye) => break Ok(()),
-                Ok(_) => break Err(out_of_order("the test is running")),
+            match control.hear().and_then(|message| heed(control, end, &message, &mut load_ended)) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
@@ -227,6 +251,30 @@ fn measure(
             (outcome, reported) => outcome.and(reported),
         }
     })
+}
+
+/// Does what a client says while its test runs; whether the session goes on.
+pub(super) fn heed(
+    control: &mut LeasedControl,
+    end: &Endpoint,
+    message: &ClientMessage,
+    load_ended: &mut bool,
+) -> Result<bool, LinkError> {
+    match message {
+        ClientMessage::Alive => {}
+        ClientMessage::Stop => {
+            end.stop();
+            control.finished();
+        }
+        ClientMessage::EndLoad(early) if !*load_ended && early.is_within(end.length()) => {
+            *load_ended = true;
+            control.load_ends(early.at);
+            end.end_load(*early);
+        }
+        ClientMessage::Bye => return Ok(false),
+        _ => return Err(out_of_order("the test is running")),
+    }
+    Ok(true)
 }
 
 /// Starts a thread of a session; without one the session ends, and the server goes on.

@@ -1,8 +1,12 @@
 //! What has happened at a server since it started, counted.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rrul_proto::session_reflector::Silence;
+
 use super::event::{EventKind, Refusal};
+use super::load_turns::Waits;
 
 /// Counts that threads add to.
 #[derive(Debug, Default)]
@@ -11,6 +15,10 @@ pub(super) struct Counters {
     refused: [AtomicU64; Refusal::ALL.len()],
     octets: AtomicU64,
     not_logged: AtomicU64,
+    forged: AtomicU64,
+    replayed: AtomicU64,
+    /// Shared with the sockets that count it.
+    unsent: Arc<AtomicU64>,
 }
 
 /// What has happened at a server.
@@ -29,6 +37,14 @@ pub struct ServerCounts {
     pub not_logged: u64,
     /// Connection attempts that the listeners had no room for.
     pub listen_drops: u64,
+    /// Test packets without the tag of the session that they name.
+    pub forged: u64,
+    /// Test packets that were repeated more often than the network doubles them.
+    pub replayed: u64,
+    /// Tests that had to wait for their turn.
+    pub waits: Waits,
+    /// Packets that this host had no room for when the server sent them (EAGAIN, ENOBUFS).
+    pub unsent: u64,
 }
 
 impl Counters {
@@ -44,6 +60,24 @@ impl Counters {
         add(&self.octets, octets);
     }
 
+    /// A packet was passed over.
+    pub(super) fn silent(&self, why: Silence) {
+        match why {
+            Silence::Forged => add(&self.forged, 1),
+            Silence::Replayed => add(&self.replayed, 1),
+            Silence::UnprovenSource
+            | Silence::NotARequest
+            | Silence::UnknownFlow
+            | Silence::TooLong
+            | Silence::TooMany => {}
+        }
+    }
+
+    /// The count of packets that this host had no room for.
+    pub(super) fn unsent(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.unsent)
+    }
+
     pub(super) fn not_logged(&self) {
         add(&self.not_logged, 1);
     }
@@ -55,6 +89,9 @@ impl Counters {
             refused: self.refused.each_ref().map(read),
             octets: read(&self.octets),
             not_logged: read(&self.not_logged),
+            forged: read(&self.forged),
+            replayed: read(&self.replayed),
+            unsent: read(&self.unsent),
             ..ServerCounts::default()
         }
     }

@@ -5,7 +5,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rrul_model::flow::AddressFamily;
 use socket2::{Protocol, Socket, Type};
@@ -13,7 +14,9 @@ use socket2::{Protocol, Socket, Type};
 use crate::clock::{RawTime, WallClock};
 use crate::socket::datagram;
 use crate::socket::options;
+use crate::socket::shared_port;
 use crate::socket::transmit_numbers::TransmitNumbers;
+use crate::socket::wait::is_not_ready;
 
 /// How far the carrying over of a wall-clock stamp may be off, nanoseconds.
 const STAMP_ERROR: i64 = 20_000;
@@ -81,6 +84,8 @@ pub(super) struct DatagramPort {
     pub(super) address: SocketAddr,
     socket: Socket,
     departing: Mutex<TransmitNumbers<Departing>>,
+    /// Packets of all sockets of the server that this host had no room for.
+    unsent: Arc<AtomicU64>,
 }
 
 impl AsFd for DatagramPort {
@@ -90,8 +95,8 @@ impl AsFd for DatagramPort {
 }
 
 impl DatagramPort {
-    pub(super) fn new(socket: Socket, address: SocketAddr) -> Self {
-        Self { address, socket, departing: Mutex::default() }
+    pub(super) fn new(socket: Socket, address: SocketAddr, unsent: Arc<AtomicU64>) -> Self {
+        Self { address, socket, departing: Mutex::default(), unsent }
     }
 
     /// Another socket at the same address and port, which receives nothing: what is sent through it waits for no other's packets
@@ -105,11 +110,9 @@ impl DatagramPort {
         if family == AddressFamily::Ipv6 {
             socket.set_only_v6(true)?;
         }
-        // What comes goes to the first of the group, which is this one's.
-        socket.set_reuse_port(true)?;
-        socket.bind(&self.address.into())?;
+        shared_port::bind_beside(&socket, self.address)?;
         options::stamp(&socket)?;
-        Ok(Self::new(socket, self.address))
+        Ok(Self::new(socket, self.address, Arc::clone(&self.unsent)))
     }
 
     /// Sends one packet, marked with `octet`.
@@ -126,7 +129,7 @@ impl DatagramPort {
             let _ = options::stamp(self);
             numbers.restart();
         }
-        outcome
+        self.counted(outcome)
     }
 
     /// Sends one packet, marked with `octet`, that the kernel neither stamps nor numbers: those who wait for stamps are not
@@ -135,7 +138,16 @@ impl DatagramPort {
     /// # Errors
     /// As sendmsg(2); the packet has not left.
     pub(super) fn send_unnumbered(&self, octets: &[u8], route: Route, octet: u8) -> io::Result<()> {
-        datagram::send_unstamped(self, octets, route.to, octet, route.from)
+        self.counted(datagram::send_unstamped(self, octets, route.to, octet, route.from))
+    }
+
+    /// Counts a packet that this host had no room for.
+    fn counted(&self, outcome: io::Result<()>) -> io::Result<()> {
+        outcome.inspect_err(|error| {
+            if is_not_ready(error) || error.raw_os_error() == Some(libc::ENOBUFS) {
+                self.unsent.fetch_add(1, Ordering::Relaxed);
+            }
+        })
     }
 
     /// Passes each session the stamps of its packets that the kernel has taken since the last call.

@@ -18,7 +18,7 @@ use crate::clock::RawTime;
 use crate::control_link::{self, Compression, ControlStream, LinkError};
 
 /// How often the lease is looked at.
-const LOOKING: Duration = Duration::from_millis(500);
+pub(super) const LOOKING: Duration = Duration::from_millis(500);
 
 /// How often a client that waits in line is looked for, and its place.
 const WAITING: Duration = Duration::from_millis(100);
@@ -67,11 +67,15 @@ impl LeasedControl {
             return Ok(None);
         }
         let message = control_link::read(&mut self.stream, SILENCE_TIME, Compression::Never)?;
-        let now = RawTime::now();
-        self.session.heard(now, &message);
-        self.lease.heard(now.0);
-        std::thread::sleep(self.pace.read(now.0));
+        std::thread::sleep(self.heard(&message, RawTime::now()));
         Ok(Some(message))
+    }
+
+    /// A message has been read; how long the next is left in the kernel.
+    pub(super) fn heard(&mut self, message: &ClientMessage, now: RawTime) -> Duration {
+        self.session.heard(now, message);
+        self.lease.heard(now.0);
+        self.pace.read(now.0)
     }
 
     /// Waits until it is this test's turn, and says how far that is; `false` when the client waits no longer.
@@ -94,7 +98,7 @@ impl LeasedControl {
     }
 
     /// Whether the lease lasts, and the client may be here.
-    fn look(&mut self) -> Result<(), LinkError> {
+    pub(super) fn look(&mut self) -> Result<(), LinkError> {
         if self.access.as_ref().is_some_and(|access| !access.is_valid()) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "its token is not on the list any more").into());
         }

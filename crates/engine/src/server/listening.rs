@@ -1,5 +1,8 @@
 //! The ports of a server: for each address a TCP listener and a UDP socket of the same number.
 
+#[cfg(feature = "activation")]
+pub(super) mod inherited;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
@@ -8,6 +11,7 @@ use socket2::{Protocol, Socket, Type};
 
 use super::options::ServerError;
 use crate::socket::options::{self, Asker};
+use crate::socket::shared_port;
 
 /// For connections that do not request another one.
 const CONGESTION_CONTROL: &str = "cubic";
@@ -110,6 +114,11 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let stream = socket(family, Type::STREAM, Protocol::TCP)?;
     stream.set_reuse_address(true)?;
     stream.bind(&address.into())?;
+    as_listener(stream)
+}
+
+/// A bound socket as one that takes connections.
+fn as_listener(stream: Socket) -> io::Result<TcpListener> {
     // Connections have it from here, and what a plan asks for takes its place later. Of a host whose default is BBR they
     // would go on to pace what they send, as the kernel has it, whatever takes BBR's place: each last flight took up to
     // half a round trip more.
@@ -123,13 +132,18 @@ fn receive(address: SocketAddr) -> io::Result<Socket> {
     let family = AddressFamily::from_address(address.ip());
     let datagram = socket(family, Type::DGRAM, Protocol::UDP)?;
     // The path traces of sessions have sockets at this address, too.
-    options::first_of_port(&datagram)?;
+    shared_port::be_first(&datagram)?;
     datagram.bind(&address.into())?;
-    options::receive_marking(&datagram, family)?;
-    options::receive_local_address(&datagram, family)?;
-    options::receive_hop_limit(&datagram, family)?;
-    options::stamp(&datagram)?;
+    report_arrivals(&datagram, family)?;
     Ok(datagram)
+}
+
+/// Has the kernel report of every packet what a reflector has to know of it.
+fn report_arrivals(datagram: &Socket, family: AddressFamily) -> io::Result<()> {
+    options::receive_marking(datagram, family)?;
+    options::receive_local_address(datagram, family)?;
+    options::receive_hop_limit(datagram, family)?;
+    options::stamp(datagram)
 }
 
 fn socket(family: AddressFamily, kind: Type, protocol: Protocol) -> io::Result<Socket> {

@@ -1,5 +1,6 @@
 //! Whose test loads the server's line: one after another, or several within what the operator allows.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,20 @@ struct Queue {
     turns: LoadQueue,
     /// Number of the next test that asks.
     next: u64,
+    /// Tests that wait, and since when.
+    waiting: BTreeMap<u64, RawTime>,
+    waits: Waits,
+}
+
+/// Tests that had to wait for their turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Those that wait now.
+    pub now: u64,
+    /// Those that have had their turn after waiting.
+    pub over: u64,
+    /// How long these have waited together.
+    pub time: Duration,
 }
 
 /// A test that loads, or waits to; the next follows when this is dropped.
@@ -34,7 +49,12 @@ pub(super) struct Turn {
 
 impl LoadTurns {
     pub(super) fn new(policy: LoadPolicy) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Queue { turns: LoadQueue::new(policy), next: 0 })))
+        Arc::new(Self(Mutex::new(Queue {
+            turns: LoadQueue::new(policy),
+            next: 0,
+            waiting: BTreeMap::new(),
+            waits: Waits::default(),
+        })))
     }
 
     /// Changes how much load is taken at one time.
@@ -56,6 +76,12 @@ impl LoadTurns {
         self.queue().turns.is_wanted()
     }
 
+    /// Who waits, and who has waited.
+    pub(super) fn waits(&self) -> Waits {
+        let queue = self.queue();
+        Waits { now: queue.waiting.len() as u64, ..queue.waits }
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,10 +90,17 @@ impl LoadTurns {
 impl Turn {
     /// The place in the line; `None` once it is this test's turn.
     pub(super) fn place(&self) -> Option<Place> {
-        let now = RawTime::now().0;
+        let now = RawTime::now();
         let mut queue = self.turns.queue();
-        queue.turns.grant(now);
-        queue.turns.place(self.test, now)
+        queue.turns.grant(now.0);
+        let place = queue.turns.place(self.test, now.0);
+        if place.is_some() {
+            queue.waiting.entry(self.test).or_insert(now);
+        } else if let Some(since) = queue.waiting.remove(&self.test) {
+            queue.waits.over += 1;
+            queue.waits.time += Duration::from_nanos(u64::try_from(now.since(since)).unwrap_or(0));
+        }
+        place
     }
 
     /// Whether a test of this length and rate is no more than was asked for.
@@ -79,7 +112,9 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.turns.queue().turns.leave(self.test);
+        let mut queue = self.turns.queue();
+        queue.turns.leave(self.test);
+        queue.waiting.remove(&self.test);
     }
 }
 
@@ -98,11 +133,15 @@ mod tests {
         assert_eq!(first.place(), None);
         assert_eq!(second.place().map(|place| place.position), Some(1));
         assert_eq!(third.place().map(|place| place.position), Some(2));
+        assert_eq!(turns.waits(), Waits { now: 2, ..Waits::default() });
         drop(second);
         assert_eq!(third.place().map(|place| place.position), Some(1));
         assert!(turns.is_wanted());
         drop(first);
         assert!(third.place().is_none() && !turns.is_wanted());
+        let waits = turns.waits();
+        assert_eq!((waits.now, waits.over), (0, 1), "who has left has not waited");
+        assert!(!waits.time.is_zero());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The server: one TCP and one UDP port that carry everything.
 //!
 //! It opens no file, host or port that a client names, grants no more than its limits, and forgets a client that
-//! vanishes. Each connection has a thread of its own; each address family has one thread that answers test packets.
+//! vanishes. Each connection has a thread of its own, until a test of probes alone begins: one thread serves all of these. Each
+//! address family has one thread that answers test packets.
 
 mod access;
 mod admission;
@@ -15,6 +16,9 @@ mod event;
 mod greetings;
 mod host;
 mod leased_control;
+mod light_handover;
+mod light_session;
+mod light_sessions;
 mod listening;
 mod load_turns;
 mod name_answering;
@@ -28,7 +32,7 @@ mod shared;
 mod traffic;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 
@@ -39,23 +43,31 @@ use rrul_proto::admission::log_pace::LogPace;
 pub use access::new_secret;
 pub use counters::ServerCounts;
 pub use event::{EventKind, Refusal, ServerEvent};
+#[cfg(feature = "activation")]
+pub use listening::inherited::InheritedError;
 pub use listening::{PortState, PortTrial, try_ports};
+pub use load_turns::Waits;
 pub use options::{
     AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients, Quota, QuotaLimits,
     Rules, Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
 };
 pub use pages::runtime::PagesError;
 
+#[cfg(feature = "activation")]
+pub use crate::socket::inherited::{InheritedSocket, take_inherited};
+
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
+use crate::control_link::ServerKey;
 use crate::endpoint::test_course::PATIENCE;
 use crate::observer::row_room::RowRoom;
 use counters::Counters;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
+use light_handover::LightHandover;
+use listening::Port;
 use load_turns::LoadTurns;
 use pages::runtime::Pages;
-use session::Sessions;
 use shared::{InForce, Shared};
 use traffic::Traffic;
 
@@ -74,20 +86,38 @@ impl Server {
     /// When no port is available.
     pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
         let ports = listening::open(&options.addresses, options.port)?;
+        Self::start_at(ports, options)
+    }
+
+    /// The same with sockets that the service manager has opened; without any it opens its own.
+    ///
+    /// # Errors
+    /// When they do not fit, or no port is available.
+    #[cfg(feature = "activation")]
+    pub fn start_with(sockets: Vec<InheritedSocket>, options: ServerOptions) -> Result<Self, ServerError> {
+        if sockets.is_empty() {
+            return Self::start(options);
+        }
+        Self::start_at(listening::inherited::ports(sockets, &options.addresses, options.port)?, options)
+    }
+
+    fn start_at(ports: Vec<Port>, options: ServerOptions) -> Result<Self, ServerError> {
         let (runtime, pages) = Pages::start()?;
         let shared = Arc::new(Shared {
             pages,
             traffic: Traffic::default(),
-            places: Mutex::new(FairShares::new(options.limits.sessions)),
+            places: Arc::new(Mutex::new(FairShares::new(options.limits.sessions))),
             turns: LoadTurns::new(options.load),
             in_force: RwLock::new(Arc::new(InForce::new(options.rules()))),
             clock: HostClock::start(options.clock, RawTime::now()),
+            key: RwLock::new(options.key.clone()),
             options,
             rows: RowRoom::of(conversation::ROOM / size_of::<Observation>()),
             sockets: OwnSockets::from_ports(&ports),
             connection_quotas: Arc::default(),
-            sessions: Sessions::default(),
-            connections: AtomicU32::new(0),
+            sessions: Arc::default(),
+            light: LightHandover::new().map_err(ServerError::Thread)?,
+            connections: Arc::default(),
             stopped: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             counters: Counters::default(),
@@ -95,11 +125,12 @@ impl Server {
         });
         let addresses = ports.iter().map(|port| port.address).collect();
         let mut server = Self { shared, addresses, threads: Vec::new(), runtime: Some(runtime) };
+        light_sessions::start(&server.shared).map_err(ServerError::Thread)?;
         for port in ports {
             let shared = Arc::clone(&server.shared);
             server.spawn("accept", move || connection::accept(&port.stream, &shared))?;
             let shared = Arc::clone(&server.shared);
-            let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address));
+            let datagrams = Arc::new(DatagramPort::new(port.datagram, port.address, shared.counters.unsent()));
             let forwarding = pages::serve_datagrams(&datagrams, &shared);
             let forwarding = forwarding.map_err(PagesError::Port)?;
             server.spawn("reflector", move || reflector::run(&datagrams, &shared, &forwarding))?;
@@ -125,9 +156,11 @@ impl Server {
         }
     }
 
-    /// Puts other rules in force, for sessions that open from now on; those that are open go on as they are. `how` is for the log.
-    pub fn change(&self, rules: Rules, how: &str) {
+    /// Puts other rules and another key in force, for sessions that open from now on; those that are open go on as they are. `how` is
+    /// for the log.
+    pub fn change(&self, rules: Rules, key: Option<ServerKey>, how: &str) {
         self.shared.change(rules);
+        self.shared.change_key(key);
         self.shared.report(EventKind::Reloaded, None, how);
     }
 
@@ -137,6 +170,7 @@ impl Server {
         ServerCounts {
             sessions: shared.sessions.count() as u64,
             connections: shared.connections.load(Ordering::Relaxed).into(),
+            waits: shared.turns.waits(),
             listen_drops: shared.sockets.listen_drops().unwrap_or(0),
             ..shared.counters.read()
         }
@@ -157,6 +191,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
         self.shared.sessions.stop_all();
+        self.shared.light.ring();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so; the others are to be ended all the same.
             let _ = thread.join();

@@ -25,6 +25,9 @@ pub enum ServerError {
     Thread(io::Error),
     #[error("cannot serve pages: {0}")]
     Pages(#[from] PagesError),
+    #[cfg(feature = "activation")]
+    #[error(transparent)]
+    Inherited(#[from] super::listening::inherited::InheritedError),
 }
 
 fn advice(error: &io::Error) -> &'static str {
@@ -75,7 +78,7 @@ pub struct ServerOptions {
     pub privacy: Privacy,
     /// Whose tokens open sessions; absent when everybody may.
     pub access: Option<SharedAccessList>,
-    /// By what clients recognize this server; without it control connections are not encrypted.
+    /// By what clients recognize this server at first; without it control connections are not encrypted.
     pub key: Option<ServerKey>,
     /// Whether a server with a key also tests for clients that do not encrypt.
     pub plain: PlainClients,

@@ -61,19 +61,22 @@ fn take(
     let incoming =
         |session: &Session| Incoming { source: source.ip(), received: session.at(received), octet, hop_limit };
     if let Ok(packet) = OneWayPacket::read(octets) {
-        if let Some(session) = shared.sessions.find(&packet.token) {
+        if let Some(session) = shared.sessions.named(&packet.token) {
             let incoming = incoming(&session);
             // What is not taken is passed over in silence, as what is not answered.
-            let _ = session.reflector().take(octets, incoming, session.at(RawTime::now()));
+            let taken = session.reflector().take(octets, incoming, session.at(RawTime::now()));
+            taken.unwrap_or_else(|silence| shared.counters.silent(silence));
         }
         return;
     }
     if let Ok(packet) = TrainPacket::read(octets) {
-        if let Some(session) = shared.sessions.find(&packet.token) {
+        if let Some(session) = shared.sessions.named(&packet.token) {
             let incoming = incoming(&session);
             let back = session.reflector().couple(octets, incoming, session.at(RawTime::now()));
-            if let Ok(Some(train)) = back {
-                send_back(port, &session, &train, route(port, source, datagram));
+            match back {
+                Ok(Some(train)) => send_back(port, &session, &train, route(port, source, datagram)),
+                Ok(None) => {}
+                Err(silence) => shared.counters.silent(silence),
             }
         }
         return;
@@ -85,10 +88,13 @@ fn take(
         forwarding.take(octets, source, route(port, source, datagram).from, shared);
         return;
     };
-    let Some(session) = shared.sessions.find(&packet.token) else { return };
+    let Some(session) = shared.sessions.named(&packet.token) else { return };
     let incoming = incoming(&session);
     let reply = session.reflector().reflect(octets, incoming, || session.at(RawTime::now()));
-    let Ok(reply) = reply else { return };
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(silence) => return shared.counters.silent(silence),
+    };
     let route = route(port, source, datagram);
     let departing = Departing {
         session: Session::stamp_taker(&session),
@@ -127,7 +133,11 @@ fn send_back(port: &DatagramPort, session: &Arc<Session>, train: &Train, route: 
             sequence: packet.sequence,
             sent: session.at(RawTime::now()),
         };
-        if packet.write(octets).is_err() || port.send(octets, route, 0, departing).is_err() {
+        if packet.write(octets).is_err() {
+            return;
+        }
+        session.seal().seal(octets);
+        if port.send(octets, route, 0, departing).is_err() {
             return;
         }
     }

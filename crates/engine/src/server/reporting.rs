@@ -10,6 +10,7 @@ use rrul_model::frame::Frame;
 use rrul_model::observation::{Observation, PacketReceived, SocketDrops};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::session_lease::SILENCE_TIME;
+use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::control::{ControlError, ServerMessage};
 
 use super::session::Session;
@@ -22,9 +23,65 @@ use crate::endpoint::test_course::PATIENCE;
 /// How often what was observed is sent.
 const FRAME_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The same where counters are read no more often than once a second: who watches a line for months pays for every frame.
+const SLOW_FRAME_INTERVAL: Duration = Duration::from_secs(5);
+
 /// How long after the last phase test packets are still noted, unless the client says sooner that it waits for none:
 /// longer than a client waits for a reply.
-const LISTENING: Duration = Duration::from_secs(4);
+pub(super) const LISTENING: Duration = Duration::from_secs(4);
+
+/// What is reported of a running test, from one time to the next.
+pub(super) struct Reports<'a> {
+    clock: TestClock,
+    /// T0 on the session clock.
+    origin: i64,
+    moved: MovedOctets,
+    unsent: Unsent,
+    meter: TrafficMeter<'a>,
+}
+
+impl<'a> Reports<'a> {
+    /// Of a test that has reported nothing.
+    pub(super) fn new(clock: TestClock, origin: i64, meter: TrafficMeter<'a>) -> Self {
+        Self { clock, origin, moved: MovedOctets::default(), unsent: Unsent::default(), meter }
+    }
+
+    /// Makes frames of what was observed since the last time, of these arrivals and of what was noted elsewhere. Ends a test that may
+    /// not go on after so many bytes.
+    pub(super) fn collect(
+        &mut self,
+        (session, end): (&Session, &Endpoint),
+        arrivals: impl Iterator<Item = LoggedArrival>,
+        noted: impl Iterator<Item = Observation>,
+        may_go_on: impl Fn(u64) -> bool,
+    ) -> Vec<Frame> {
+        let (clock, origin) = (self.clock, self.origin);
+        let arrived = arrivals.map(|arrival| {
+            Observation::PacketReceived(PacketReceived {
+                flow: FlowId(arrival.flow),
+                sequence: arrival.sequence,
+                received: TestTime(arrival.received.saturating_sub(origin)),
+                octet: arrival.octet,
+            })
+        });
+        let unsent = self.unsent.rows(session.unsent(), clock.now());
+        let others = self.meter.others(clock.now());
+        let frames = end.observer.collect_with(clock, arrived.chain(unsent).chain(noted).chain([others]));
+        for frame in &frames {
+            self.meter.count(frame);
+            session.has_moved(self.meter.moved());
+            if !may_go_on(self.moved.take(frame)) {
+                end.stop();
+            }
+        }
+        frames
+    }
+}
+
+/// How often what was observed of a test of probes alone is sent.
+pub(super) fn frame_interval(end: &Endpoint) -> Duration {
+    if end.sample_interval() < Duration::from_secs(1) { FRAME_INTERVAL } else { SLOW_FRAME_INTERVAL }
+}
 
 /// Sends what is observed, once a second and at the end.
 pub(super) fn report(
@@ -32,15 +89,12 @@ pub(super) fn report(
     session: &Session,
     end: &Endpoint,
     clock: TestClock,
-    origin: i64,
     may_go_on: impl Fn(u64) -> bool,
-    mut meter: TrafficMeter<'_>,
+    mut reports: Reports<'_>,
 ) -> Result<(), LinkError> {
-    let mut moved = MovedOctets::default();
     let until = end.length() + LISTENING;
     let mut arrivals = session.reflector().arrivals.like();
     let mut due = clock.now();
-    let mut unsent = Unsent::default();
     loop {
         due = (due + FRAME_INTERVAL).min(until);
         let going_on = end.sleep_until(clock, due);
@@ -50,22 +104,7 @@ pub(super) fn report(
         }
         session.reflector().arrivals.exchange(&mut arrivals);
         end.observer.dropped(arrivals.take_dropped());
-        let arrived = arrivals.drain().map(|arrival| {
-            Observation::PacketReceived(PacketReceived {
-                flow: FlowId(arrival.flow),
-                sequence: arrival.sequence,
-                received: TestTime(arrival.received.saturating_sub(origin)),
-                octet: arrival.octet,
-            })
-        });
-        let unsent = unsent.rows(session.unsent(), clock.now());
-        let others = meter.others(clock.now());
-        for frame in end.observer.collect_with(clock, arrived.chain(unsent).chain([others])) {
-            meter.count(&frame);
-            session.has_moved(meter.moved());
-            if !may_go_on(moved.take(&frame)) {
-                end.stop();
-            }
+        for frame in reports.collect((session, end), arrivals.drain(), std::iter::empty(), &may_go_on) {
             send(out, &ServerMessage::Observed(Box::new(frame)))?;
         }
         if !going_on || due >= until {
@@ -116,12 +155,12 @@ impl MovedOctets {
 
 /// Says something with the host's state in it, or without where that is too long for a frame.
 pub(super) fn send_with_state(
-    stream: &ControlStream,
+    mut send: impl FnMut(&ServerMessage) -> Result<(), LinkError>,
     state: HostState,
     message: impl Fn(Option<Box<HostState>>) -> ServerMessage,
 ) -> Result<(), LinkError> {
-    match send(stream, &message(Some(Box::new(state)))) {
-        Err(LinkError::Message(ControlError::TooLong(_))) => send(stream, &message(None)),
+    match send(&message(Some(Box::new(state)))) {
+        Err(LinkError::Message(ControlError::TooLong(_))) => send(&message(None)),
         other => other,
     }
 }

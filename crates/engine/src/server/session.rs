@@ -10,13 +10,16 @@ use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::BitRate;
 use rrul_proto::admission::consent;
+use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::control::ClientMessage;
 use rrul_proto::limits::{Limits, RateCap};
 use rrul_proto::opening::ClientOpening;
+use rrul_proto::packet_seal::{PacketSeal, PacketSecrets};
 use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::stream_key::{NAMING_OCTETS, StreamKey};
 use rrul_proto::token::Token;
 
+use super::client_quota::CountedConnection;
 use super::datagram_port::{Departing, Sent, StampTaker};
 use super::greetings::Greetings;
 use super::host::Ways;
@@ -44,7 +47,7 @@ pub(super) struct Sessions(RwLock<HashMap<[u8; NAMING_OCTETS], Arc<Session>>>);
 
 /// One client's business.
 pub(super) struct Session {
-    token: Token,
+    seal: PacketSeal,
     /// What its streams are opened with, where the control connection is encrypted.
     stream_key: Option<StreamKey>,
     peer: SocketAddr,
@@ -67,6 +70,13 @@ pub(super) struct Session {
     /// Bytes that its test has moved, both directions.
     moved: AtomicU64,
     test: Mutex<Option<Test>>,
+}
+
+/// What a session derives from its encrypted control connection.
+pub(super) struct SessionKeys {
+    pub(super) streams: StreamKey,
+    /// Absent when the client does not seal its packets.
+    pub(super) packets: Option<PacketSecrets>,
 }
 
 /// The server's part in the flows of a type.
@@ -186,11 +196,17 @@ impl Admission<'_> {
 
 type Part = &'static dyn ServerPart;
 
+/// Whether a thread of the session sends packets of this flow.
+fn is_sent_by_server(spec: &FlowSpec, part: Part) -> bool {
+    part.sender().is_some() && spec.direction == Some(Direction::Down)
+}
+
 struct Test {
     flows: HashMap<FlowId, (FlowSpec, Part)>,
     end: Arc<Endpoint>,
     /// Bytes that may wait in each stream of a flow that has one.
     unsent: usize,
+    is_reflected: bool,
 }
 
 /// What a connection has come for.
@@ -218,38 +234,61 @@ impl AttachedFlow {
     }
 }
 
-/// A session that is closed when its control connection's thread lets go of it, however that comes about.
-pub(super) struct OpenSession<'a> {
-    sessions: &'a Sessions,
-    pub(super) session: Arc<Session>,
+/// A place of a session, given back when it is dropped.
+pub(super) struct HeldPlace {
+    places: Arc<Mutex<FairShares>>,
+    address: IpAddr,
 }
 
-impl Drop for OpenSession<'_> {
+impl HeldPlace {
+    /// Takes one for this address, if its network has one left.
+    pub(super) fn take(places: &Arc<Mutex<FairShares>>, address: IpAddr) -> Option<Self> {
+        places.lock().unwrap_or_else(PoisonError::into_inner).take(address).ok()?;
+        Some(Self { places: Arc::clone(places), address })
+    }
+}
+
+impl Drop for HeldPlace {
+    fn drop(&mut self) {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.address);
+    }
+}
+
+/// A session that is closed when the thread that serves it lets go of it, however that comes about.
+pub(super) struct OpenSession {
+    sessions: Arc<Sessions>,
+    pub(super) session: Arc<Session>,
+    _held: (HeldPlace, CountedConnection),
+}
+
+impl Drop for OpenSession {
     fn drop(&mut self) {
         self.session.stop();
-        self.sessions.0.write().unwrap_or_else(PoisonError::into_inner).remove(&naming_half(&self.session.token));
+        self.sessions.0.write().unwrap_or_else(PoisonError::into_inner).remove(&naming_half(&self.session.token()));
     }
 }
 
 impl Sessions {
-    /// Opens a session, if room is left.
+    /// Opens a session, if room is left. It keeps its place and its connection as long as it is open.
     pub(super) fn open(
-        &self,
+        self: Arc<Self>,
         limits: &Limits,
         clock: HostClock,
         peer: SocketAddr,
-        stream_key: Option<StreamKey>,
-    ) -> io::Result<OpenSession<'_>> {
+        keys: Option<SessionKeys>,
+        held: (HeldPlace, CountedConnection),
+    ) -> io::Result<OpenSession> {
         let mut octets = [0; 16];
         getrandom::fill(&mut octets).map_err(io::Error::other)?;
         let token = Token(octets);
+        let seal = PacketSeal::of_server(token, keys.as_ref().and_then(|keys| keys.packets.as_ref()));
         let session = Arc::new(Session {
-            token,
-            stream_key,
+            seal: seal.clone(),
+            stream_key: keys.map(|keys| keys.streams),
             peer,
             clock,
             epoch: clock.reads(RawTime::now()),
-            reflector: Mutex::new(SessionReflector::new(token, limits)),
+            reflector: Mutex::new(SessionReflector::new(seal, limits)),
             connections: Mutex::new(RateCap::new(limits.connections_per_second)),
             one_way: Greetings::default(),
             pages: PageConnections::default(),
@@ -266,23 +305,25 @@ impl Sessions {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         sessions.insert(naming_half(&token), Arc::clone(&session));
-        Ok(OpenSession { sessions: self, session })
+        drop(sessions);
+        Ok(OpenSession { sessions: self, session, _held: held })
     }
 
+    /// The session of a packet that bears the token, as lookups and pages do.
     pub(super) fn find(&self, token: &Token) -> Option<Arc<Session>> {
-        self.named(token).filter(|session| session.token == *token)
+        self.named(token).filter(|session| session.token() == *token)
     }
 
     /// The session that the client of an opening may speak for.
     pub(super) fn find_for(&self, opening: &ClientOpening) -> Option<Arc<Session>> {
         self.named(&opening.token).filter(|session| match &session.stream_key {
-            None => session.token == opening.token,
-            Some(key) => key.opens(opening, session.token),
+            None => session.token() == opening.token,
+            Some(key) => key.opens(opening, session.token()),
         })
     }
 
-    /// The session that the first half of a token names.
-    fn named(&self, token: &Token) -> Option<Arc<Session>> {
+    /// The session that the first half of a token names: a packet may bear a tag in the place of the other.
+    pub(super) fn named(&self, token: &Token) -> Option<Arc<Session>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&naming_half(token)).cloned()
     }
 
@@ -378,7 +419,12 @@ impl Session {
 
     /// What binds packets to it.
     pub(super) fn token(&self) -> Token {
-        self.token
+        self.seal.token()
+    }
+
+    /// What packets of its flows are sealed with.
+    pub(super) fn seal(&self) -> &PacketSeal {
+        &self.seal
     }
 
     /// Nanoseconds on the session clock.
@@ -433,7 +479,7 @@ impl Session {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         let mut threads = BTreeMap::new();
         for (spec, part) in test.iter().flat_map(|test| test.flows.values()) {
-            if let Some(thread) = part.sender().filter(|_| spec.direction == Some(Direction::Down)) {
+            if let Some(thread) = part.sender().filter(|_| is_sent_by_server(spec, *part)) {
                 threads.entry(thread).or_insert_with(|| (*part, Vec::new())).1.push(spec.clone());
             }
         }
@@ -441,6 +487,11 @@ impl Session {
             flows.sort_unstable_by_key(|spec| spec.id);
         }
         threads
+    }
+
+    /// Whether the server's part in every flow is no more than what its reflector, or its host, does.
+    pub(super) fn is_reflected(&self) -> bool {
+        self.test.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|test| test.is_reflected)
     }
 
     fn stop(&self) {
@@ -458,7 +509,10 @@ impl Session {
     pub(super) fn open_test(&self, flows: Vec<(FlowSpec, Part)>, end: &Arc<Endpoint>) {
         let streams = flows.iter().filter(|(_, part)| part.connections() == Connections::One).count();
         let unsent = (UNSENT / streams.max(1)).clamp(LEAST_UNSENT, MOST_UNSENT);
+        let is_reflected =
+            flows.iter().all(|(spec, part)| part.connections() == Connections::None && !is_sent_by_server(spec, *part));
         let flows = flows.into_iter().map(|(spec, part)| (spec.id, (spec, part))).collect();
-        *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(Test { flows, end: Arc::clone(end), unsent });
+        let test = Test { flows, end: Arc::clone(end), unsent, is_reflected };
+        *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(test);
     }
 }

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rrul_model::environment::{Environment, HostState};
 use rrul_model::printable;
@@ -15,13 +14,15 @@ use super::client_quota::ClientQuotas;
 use super::counters::Counters;
 use super::event::{EventKind, ServerEvent};
 use super::host::{self, LISTEN_DROPS, OwnSockets, Ways};
+use super::light_handover::LightHandover;
 use super::load_turns::LoadTurns;
 use super::options::{Rules, ServerOptions};
 use super::pages::runtime::Pages;
 use super::session::Sessions;
 use super::traffic::Traffic;
-use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
+use crate::clock::{RawTime, seconds_now};
+use crate::control_link::ServerKey;
 use crate::environment;
 use crate::environment::Extent;
 use crate::observer::row_room::RowRoom;
@@ -52,7 +53,11 @@ pub(super) struct Shared {
     pub(super) clock: HostClock,
     /// What is in force; what `options` has of it is how the server began.
     pub(super) in_force: RwLock<Arc<InForce>>,
-    pub(super) sessions: Sessions,
+    /// By what clients that come from now on recognize this server.
+    pub(super) key: RwLock<Option<ServerKey>>,
+    pub(super) sessions: Arc<Sessions>,
+    /// Where tests of probes alone are served.
+    pub(super) light: LightHandover,
     /// Its listeners and datagram sockets, to be asked what they dropped.
     pub(super) sockets: OwnSockets,
     /// Connections by where they come from.
@@ -63,9 +68,9 @@ pub(super) struct Shared {
     pub(super) traffic: Traffic,
     pub(super) pages: Pages,
     /// The places of sessions, by the networks that hold them.
-    pub(super) places: Mutex<FairShares>,
+    pub(super) places: Arc<Mutex<FairShares>>,
     pub(super) turns: Arc<LoadTurns>,
-    pub(super) connections: AtomicU32,
+    pub(super) connections: Arc<AtomicU32>,
     pub(super) stopped: AtomicBool,
     /// Whether no session is to open any more.
     pub(super) draining: AtomicBool,
@@ -81,6 +86,16 @@ impl Shared {
     /// The rules that are in force.
     pub(super) fn in_force(&self) -> Arc<InForce> {
         Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The key that is in force.
+    pub(super) fn key(&self) -> Option<ServerKey> {
+        self.key.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts another key in force, for connections that come from now on.
+    pub(super) fn change_key(&self, key: Option<ServerKey>) {
+        *self.key.write().unwrap_or_else(PoisonError::into_inner) = key;
     }
 
     /// Puts other rules in force, for sessions that open from now on.
@@ -135,9 +150,4 @@ impl Shared {
         state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
         state
     }
-}
-
-/// Seconds since 1970 of a clock that goes on while the server does not run.
-pub(super) fn seconds_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -4,7 +4,10 @@ pub mod control_message;
 pub mod datagram;
 pub mod drops;
 pub mod icmp;
+#[cfg(feature = "activation")]
+pub mod inherited;
 pub mod options;
+pub mod shared_port;
 pub mod stream;
 pub mod transmit_numbers;
 pub mod wait;

@@ -170,25 +170,6 @@ pub fn never_fragment(socket: &impl AsFd, family: AddressFamily) -> io::Result<(
     }
 }
 
-/// Lets further sockets of this user be bound to this one's address, and has what is for none of them in particular always
-/// come here: to the first of the group (socket(7): SO_ATTACH_REUSEPORT_CBPF).
-///
-/// To be called before `bind`.
-///
-/// # Errors
-/// When the kernel refuses.
-pub fn first_of_port(socket: &impl AsFd) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    set(socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, on)?;
-    // One instruction: return 0, the place of the first.
-    let mut code = [libc::sock_filter { code: RETURN, jt: 0, jf: 0, k: 0 }];
-    let program = libc::sock_fprog { len: 1, filter: code.as_mut_ptr() };
-    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, program)
-}
-
-/// BPF_RET | BPF_K (linux/filter.h).
-const RETURN: u16 = 0x06;
-
 /// Requests the ICMP errors about the packets sent (ip(7): IP_RECVERR), on the error queue.
 ///
 /// # Errors

@@ -7,11 +7,13 @@ use rrul_engine::control_link::LinkError;
 use rrul_engine::server::Server;
 use rrul_model::flow::Parameter;
 use rrul_model::observation::FlowEventKind;
+use rrul_model::random::Random;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::opening::{ClientOpening, Purpose};
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 
 use crate::common::server;
+use crate::prober::Prober;
 use crate::stranger::{PATIENCE, Stranger, flows};
 
 const SHORT_FLOW: &str = "title = \"s\"\nphases = { load = \"4s\" }\n[flow.s]\ntype = \"short_flow\"\ndirection = \"up\"\n\
@@ -193,4 +195,51 @@ fn a_session_that_asks_for_nothing_is_freed() {
     let freed = begun.elapsed().as_secs_f64();
     assert!((14.9..16.5).contains(&freed), "freed after {freed} s");
     wait_until_free(&server);
+}
+
+/// From an address that has no connection: random bytes, and packets of a session that is open, which another address
+/// has proven. Half of the latter bear a token at random.
+#[test]
+fn a_million_packets_of_an_unproven_address_get_no_byte_back() {
+    let server = server();
+    let address = *server.addresses().iter().find(|address| address.is_ipv4()).unwrap();
+    let mut prober = Prober::begin(Stranger::new(&server), address, "50ms", Duration::from_millis(100));
+    let strange = UdpSocket::bind("127.0.0.9:0").unwrap();
+    strange.connect(address).unwrap();
+    strange.set_nonblocking(true).unwrap();
+    let mut random = Random::new(1, "packets of a stranger");
+    let mut octets = [0; 200];
+    let mut got = 0;
+    for number in 0..1_000_000_u32 {
+        let length = if number % 2 == 0 {
+            random.fill(&mut octets);
+            random.below(octets.len())
+        } else {
+            let mut token = prober.client.token;
+            if number % 4 == 1 {
+                random.fill(&mut token.0);
+            }
+            let packet = TestPacket::request(Kind::Test, prober.flow, 0, token, number, 1);
+            packet.write(&mut octets[..LEAST_OCTETS]).unwrap();
+            LEAST_OCTETS
+        };
+        // What the kernel has no room for is not sent.
+        let _ = strange.send(&octets[..length]);
+        got += strange.recv(&mut [0; 1]).map_or(0, |_| 1);
+        if number % 50_000 == 0 {
+            prober.send();
+            prober.receive();
+            prober.client.say(&ClientMessage::Alive);
+        }
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(got + strange.recv(&mut [0; 1]).map_or(0, |_| 1), 0, "packets that came back");
+    // The session is still served.
+    let before = prober.answered;
+    prober.send();
+    let begun = Instant::now();
+    while prober.answered == before {
+        assert!(begun.elapsed() < PATIENCE, "no reply");
+        prober.receive();
+    }
 }

@@ -7,5 +7,7 @@
 mod common;
 mod hostile;
 mod lease;
+mod light;
+mod prober;
 mod stranger;
 mod waiting_line;

@@ -20,17 +20,26 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A session, opened.
 pub(crate) struct Stranger {
     server: SocketAddr,
-    from: IpAddr,
+    pub(crate) from: IpAddr,
     pub(crate) control: TcpStream,
     pub(crate) token: Token,
 }
 
 /// Connects from this address and says what the connection is for.
 pub(crate) fn connect(server: SocketAddr, from: IpAddr, opening: ClientOpening) -> (TcpStream, ServerOpening) {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    connect_with(&Socket::new(Domain::IPV4, Type::STREAM, None).unwrap(), server, from, opening)
+}
+
+/// The same through a socket of the test's own.
+fn connect_with(
+    socket: &Socket,
+    server: SocketAddr,
+    from: IpAddr,
+    opening: ClientOpening,
+) -> (TcpStream, ServerOpening) {
     socket.bind(&SocketAddr::new(from, 0).into()).unwrap();
     socket.connect(&server.into()).unwrap();
-    let mut stream = TcpStream::from(socket);
+    let mut stream = TcpStream::from(socket.try_clone().unwrap());
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(&opening.encode()).unwrap();
     let mut answer = [0; SERVER_OCTETS];
@@ -52,7 +61,19 @@ impl Stranger {
 
     /// Opens a session of this server from this address, if it has a place.
     pub(crate) fn try_from(server: SocketAddr, from: IpAddr) -> Option<Self> {
-        let (mut control, answer) = connect(server, from, ClientOpening::new(Purpose::Control, Token::NONE, 0));
+        Self::try_through(&Socket::new(Domain::IPV4, Type::STREAM, None).unwrap(), server, from)
+    }
+
+    /// Opens a session whose kernel takes little that it has not read.
+    pub(crate) fn with_little_room(server: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        Self::try_through(&socket, server, Ipv4Addr::LOCALHOST.into()).unwrap()
+    }
+
+    fn try_through(socket: &Socket, server: SocketAddr, from: IpAddr) -> Option<Self> {
+        let opening = ClientOpening::new(Purpose::Control, Token::NONE, 0);
+        let (mut control, answer) = connect_with(socket, server, from, opening);
         if answer.status == Status::Busy {
             return None;
         }
@@ -78,7 +99,16 @@ impl Stranger {
 
     /// Asks for a test of these flows, and hears the answer.
     pub(crate) fn open(&mut self, flows: &[FlowSpec], length: Duration) -> ServerMessage {
-        let sample_interval = Duration::from_millis(100);
+        self.open_sampled(flows, length, Duration::from_millis(100))
+    }
+
+    /// The same, where counters are read this often.
+    pub(crate) fn open_sampled(
+        &mut self,
+        flows: &[FlowSpec],
+        length: Duration,
+        sample_interval: Duration,
+    ) -> ServerMessage {
         self.say(&ClientMessage::Open { flows: flows.to_vec(), length, sample_interval });
         self.hear()
     }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod encrypted;
+mod forged;
 mod household;
 mod load_end;
 mod loopback;

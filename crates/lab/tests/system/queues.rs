@@ -68,26 +68,32 @@ fn cubic_fills_a_pfifo_of_a_thousand_packets() {
 /// other flows that have just become active (a packet each).
 #[test]
 fn fq_codel_keeps_fat_flows_near_its_target_and_lets_thin_ones_pass() {
-    let Some(lab) = super::lab("fq_codel_keeps_fat_flows_near_its_target", &link("fq_codel")) else { return };
-    let to = (lab.client().address(AddressFamily::Ipv4), PROBE_PORT);
-    let probe = lab.server().spawn(move || {
-        let socket = UdpSocket::bind("10.78.0.2:0").unwrap();
-        socket.connect(to).unwrap();
-        for _ in 0..500 {
-            // No program listens: the answer to one datagram may fail the next, which is not a loss.
-            let _ = socket.send(&[0; 172]);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    rrul_lab::on_a_lab("fq_codel_keeps_fat_flows_near_its_target", || {
+        let Some(lab) = super::lab("fq_codel_keeps_fat_flows_near_its_target", &link("fq_codel")) else { return };
+        let to = (lab.client().address(AddressFamily::Ipv4), PROBE_PORT);
+        let probe = lab.server().spawn(move || {
+            let socket = UdpSocket::bind("10.78.0.2:0").unwrap();
+            socket.connect(to).unwrap();
+            for _ in 0..500 {
+                // No program listens: the answer to one datagram may fail the next, which is not a loss.
+                let _ = socket.send(&[0; 172]);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let (received, window, truth) = loaded(&lab);
+        probe.unwrap().join().unwrap();
+        assert_bounds(received, &window, &truth);
+        let down = &truth.down;
+        let median =
+            percentile(&down.queueing_delays_of(window.clone(), |record| record.tcp_payload > 0), 50.0).unwrap();
+        assert!(median < 15 * MS, "P50 of the fat flows {} us, expected less than 15 ms", median / 1000);
+        let thin = down.queueing_delays_of(window, |record| record.destination_port == PROBE_PORT);
+        let slowest = percentile(&thin, 99.0).unwrap();
+        assert!(thin.len() > 200, "{} probes", thin.len());
+        assert!(
+            slowest < 5 * 600_000,
+            "P99 of the thin flow {slowest} ns, expected less than a packet of each other flow"
+        );
+        assert!(down.count(Fate::AqmDrop) > 0 && down.count(Fate::Overflow) == 0);
     });
-    let (received, window, truth) = loaded(&lab);
-    probe.unwrap().join().unwrap();
-    assert_bounds(received, &window, &truth);
-    let down = &truth.down;
-    let median = percentile(&down.queueing_delays_of(window.clone(), |record| record.tcp_payload > 0), 50.0).unwrap();
-    assert!(median < 15 * MS, "P50 of the fat flows {} us, expected less than 15 ms", median / 1000);
-    let thin = down.queueing_delays_of(window, |record| record.destination_port == PROBE_PORT);
-    let slowest = percentile(&thin, 99.0).unwrap();
-    assert!(thin.len() > 200, "{} probes", thin.len());
-    assert!(slowest < 5 * 600_000, "P99 of the thin flow {slowest} ns, expected less than a packet of each other flow");
-    assert!(down.count(Fate::AqmDrop) > 0 && down.count(Fate::Overflow) == 0);
 }

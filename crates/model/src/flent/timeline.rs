@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::calendar::{rfc3339, unix_time};
 use super::document::{Metadata, RawValue};
 use super::series::{Kind, Series};
+use crate::calendar::{rfc3339, unix_time};
 use crate::phase::{Phase, PhaseWindow};
 use crate::plan::PhaseLength;
 use crate::time::{TestTime, Window};

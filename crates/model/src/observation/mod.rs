@@ -31,7 +31,7 @@ pub use name_lookup::{NameLookup, NameLookupTable};
 pub use path::{OWN_LINK, PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable};
 pub use probe::{
     EchoReceived, EchoReceivedTable, GreetingSent, GreetingSentTable, IcmpMessage, IcmpMessageTable, PacketMarked,
-    PacketMarkedTable, PacketReceived, PacketReceivedTable, ProbeReceived, ProbeReceivedTable, ProbeSent,
+    PacketMarkedTable, PacketReceived, PacketReceivedTable, ProbeFate, ProbeReceived, ProbeReceivedTable, ProbeSent,
     ProbeSentTable, ProbeStamped, ProbeStampedTable, ProbesSkipped, ProbesSkippedTable, ReflectorWindow,
     ReflectorWindowTable, ReplyStamped, ReplyStampedTable,
 };

@@ -1,8 +1,9 @@
 //! What is observed of test packets: sent, left out, marked, stamped, arrived, answered.
 
 use super::columns::table;
-use crate::flow::FlowId;
+use crate::flow::{Direction, FlowId};
 use crate::time::TestTime;
+use crate::units::Delay;
 
 table! {
     /// A test packet handed to the kernel.
@@ -156,4 +157,13 @@ table! {
         sequence: u32,
         octet: u8,
     }
+}
+
+/// Whether and when a probe came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeFate {
+    /// Round-trip delay without the time in the server.
+    Answered(Delay),
+    /// No reply came in time. The direction is known by the server's records of what reached it.
+    Lost(Option<Direction>),
 }

@@ -178,7 +178,7 @@ proptest! {
             packet.write(&mut octets).expect("it was read from them");
         }
         let window = Window { from: TestTime(0), to: TestTime(1_000_000_000) };
-        let identity = Identity { flow, token, octet: 0, server_origin };
+        let identity = Identity { flow, seal: token.into(), octet: 0, server_origin };
         let mut sender = SessionSender::new(identity, window, Duration::from_millis(20), 1);
         for _ in 0..packets {
             sender.send(TestTime(0), &mut [0; LEAST_OCTETS]);

@@ -12,6 +12,7 @@ mod limits;
 mod one_way;
 mod pair;
 mod protocol_document;
+mod sealed;
 mod silence;
 mod strategies;
 mod virtual_link;

@@ -11,6 +11,7 @@ use rrul_proto::limits::{
     PREPARING_TIME, SAMPLE_INTERVAL, STRING_OCTETS, TURNS_OCTETS,
 };
 use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS};
+use rrul_proto::packet_seal::replay_window::{COPIES_IN_A_ROW, NUMBERS};
 use rrul_proto::test_packet::LEAST_OCTETS;
 use rrul_proto::{HIGHEST_VERSION, MAGIC, PORT};
 use serde::Serialize;
@@ -106,6 +107,9 @@ fn the_numbers_in_the_text_are_the_constants() {
     says("# 4. The life of a session", format!("every {:.1} seconds: the server", GREETING_INTERVAL.as_secs_f64()));
     says("# 6. Test packets", format!("to port {PORT}"));
     says("# 6. Test packets", format!("at least {LEAST_OCTETS} octets"));
+    says("## 6.5 Sealed packets", format!("the first {LEAST_OCTETS} octets of the packet"));
+    says("## 6.5 Sealed packets", format!("latest {NUMBERS} numbers"));
+    says("## 6.5 Sealed packets", format!("takes {COPIES_IN_A_ROW} in a row"));
     let limits = Limits::default();
     for (what, value) in [
         ("payload of a frame", format!("{} octets", grouped(FRAME_OCTETS))),

@@ -227,7 +227,7 @@ fn a_stamp_for_an_unknown_flow_is_passed_to_no_one() {
 
 /// A sender that has sent packets 0 and 1 of a longer flow.
 fn sender() -> SessionSender {
-    let identity = Identity { flow: FlowId(FLOW), token: TOKEN, octet: EF, server_origin: 10_000 };
+    let identity = Identity { flow: FlowId(FLOW), seal: TOKEN.into(), octet: EF, server_origin: 10_000 };
     let window = Window { from: TestTime(0), to: TestTime(1_000_000_000) };
     let mut sender = SessionSender::new(identity, window, Duration::from_millis(20), 1);
     for _ in 0..2 {

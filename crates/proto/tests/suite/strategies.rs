@@ -244,9 +244,12 @@ pub(crate) fn server_message() -> impl Strategy<Value = ServerMessage> {
     let refused = (any::<u16>(), any::<String>()).prop_map(|(flow, reason)| RefusedFlow { flow: FlowId(flow), reason });
     prop_oneof![
         any::<[u8; 32]>().prop_map(|octets| ServerMessage::Challenge { challenge: Challenge(octets) }),
-        (token(), environment(), limits(), any::<bool>()).prop_map(|(token, environment, limits, hears_alive)| {
-            ServerMessage::Welcome { token, environment: Box::new(environment), limits, hears_alive }
-        }),
+        (token(), environment(), limits(), any::<(bool, bool)>()).prop_map(
+            |(token, environment, limits, announced)| {
+                let (hears_alive, seals) = announced;
+                ServerMessage::Welcome { token, environment: Box::new(environment), limits, hears_alive, seals }
+            }
+        ),
         (vec(refused, 0..4), state(), any::<bool>()).prop_map(|(refused, state, ends_load)| ServerMessage::Opened {
             refused,
             state,

@@ -14,6 +14,7 @@ use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::limits::Limits;
+use rrul_proto::packet_seal::{PacketSeal, PacketSecrets};
 use rrul_proto::session_reflector::{Incoming, Reply, SessionReflector};
 use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
 use rrul_proto::test_packet::TestPacket;
@@ -73,6 +74,8 @@ pub(crate) struct Scenario {
     /// The client does not run during this.
     pub stall: Option<Window>,
     pub seed: u64,
+    /// Whether packets are under a key.
+    pub sealed: bool,
 }
 
 impl Scenario {
@@ -89,6 +92,7 @@ impl Scenario {
             stamp_read: 10 * MICROSECOND,
             stall: None,
             seed: 1,
+            sealed: false,
         }
     }
 }
@@ -177,8 +181,8 @@ fn carry(way: &Way, now: i64, random: &mut Random) -> Vec<i64> {
 }
 
 /// A reflector that answers [`FLOW`] of the session [`TOKEN`] for [`CLIENT`], with the limits of a fresh server.
-fn reflector() -> SessionReflector {
-    let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
+fn reflector(seal: PacketSeal) -> SessionReflector {
+    let mut reflector = SessionReflector::new(seal, &Limits::default());
     reflector.prove(CLIENT);
     reflector.admit(FLOW, 10_000.0);
     reflector
@@ -187,10 +191,12 @@ fn reflector() -> SessionReflector {
 /// Runs the scenario to its end, until nothing is under way any more.
 pub(crate) fn run(scenario: &Scenario) -> Run {
     let Scenario { up, down, server_origin, .. } = *scenario;
+    let secrets = scenario.sealed.then_some(PacketSecrets { up: [7; 32], down: [8; 32] });
+    let seal = PacketSeal::of_client(TOKEN, secrets.as_ref());
     let identity =
-        Identity { flow: FlowId(FLOW), token: TOKEN, octet: EF, server_origin: server_origin + scenario.origin_error };
+        Identity { flow: FlowId(FLOW), seal, octet: EF, server_origin: server_origin + scenario.origin_error };
     let mut sender = SessionSender::new(identity, scenario.window, INTERVAL, scenario.seed);
-    let mut reflector = reflector();
+    let mut reflector = reflector(PacketSeal::of_server(TOKEN, secrets.as_ref()));
     let mut random = Random(scenario.seed);
     let mut agenda = Agenda::default();
     let mut result = Run::default();

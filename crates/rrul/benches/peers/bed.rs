@@ -95,13 +95,32 @@ impl Bed {
     }
 
     pub(crate) fn rrul_server(&self) -> Served {
+        self.rrul_server_with(&[])
+    }
+
+    /// The same, with a key: control connections are encrypted and probes authenticated, where the client wants it.
+    pub(crate) fn rrul_server_with_key(&self) -> Served {
+        let key = self.folder.join("key");
+        if !key.exists() {
+            let made = Command::new(RRUL).args(["key", "new"]).arg(&key).stdout(Stdio::null()).status();
+            assert!(made.is_ok_and(|status| status.success()), "a key is made");
+        }
+        self.rrul_server_with(&["--allow-plain".as_ref(), "--key".as_ref(), key.as_os_str()])
+    }
+
+    fn rrul_server_with(&self, arguments: &[&OsStr]) -> Served {
         let mut command = self.at_server(RRUL);
-        command.arg("server");
+        command.arg("server").args(arguments);
         Self::serve(command, 7785)
     }
 
     /// Runs a plan from the client's end, through `wrapper`; the summary, and the client's processor time.
     pub(crate) fn rrul_run(&self, plan: &str, wrapper: &[&str]) -> (Value, f64) {
+        self.rrul_run_with(plan, wrapper, &[])
+    }
+
+    /// The same, with more options.
+    pub(crate) fn rrul_run_with(&self, plan: &str, wrapper: &[&str], options: &[&str]) -> (Value, f64) {
         let plan_file = self.folder.join("plan.toml");
         std::fs::write(&plan_file, plan).expect("a plan is written");
         let recording = self.folder.join("run.rrul");
@@ -110,7 +129,8 @@ impl Bed {
         words.push(RRUL);
         let mut command = self.at_client(words[0]);
         command.args(&words[1..]).args(["run", SERVER_ADDRESS, "--family", "4", "--plan"]).arg(&plan_file).arg("-o");
-        command.arg(&recording).stdout(Stdio::null());
+        // What the client remembers of servers is gone with the bed.
+        command.arg(&recording).args(options).stdout(Stdio::null()).env("XDG_DATA_HOME", &self.folder);
         let before = children_time();
         let status = command.status().expect("rrul runs");
         assert!(matches!(status.code(), Some(0 | 1)), "rrul run: {status}");

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     let bed = bed::Bed::new();
     let mut findings = bulk::measure(&bed);
     findings.extend(probes::measure(&bed));
+    findings.extend(probes::authenticated(&bed));
     println!();
     let mut met = true;
     for Finding { what, measured, limit, unit } in findings {

@@ -12,6 +12,8 @@ use super::LogFormat;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServerArguments {
     /// Listen on this address only (repeatable) [default: all addresses]
+    ///
+    /// A server that a socket unit of systemd starts listens on the sockets of that unit; leave out --listen and --port there.
     #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
     pub(crate) listen: Vec<IpAddr>,
     /// Listen on this TCP and UDP port
@@ -46,19 +48,34 @@ pub(crate) struct ServerArguments {
     /// the processors, drops of the server's sockets and the interfaces of the test are still sent: verdicts need them.
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
-    /// Test only for clients that have a token of this file [default: for all]
+    /// Test only for clients with a token of this file [default: for all]
     ///
     /// One token a line, of 16 to 128 characters, then name=NAME and expires=2026-12-31 where wanted. Only its owner may read the
     /// file (mode 0600). Changes take effect within a second: sessions of a token that is removed end.
     #[arg(long, value_name = "FILE", help_heading = "Access")]
     pub(crate) tokens: Option<PathBuf>,
-    /// Encrypt control connections with the key of this file [default: plain]
+    /// Encrypt control connections with this key [default: plain]
     ///
-    /// TLS 1.3. `rrul key new FILE` makes the key; only its owner may read the file (mode 0600). Clients remember the key and refuse
-    /// another one later. Clients that do not encrypt are refused.
+    /// TLS 1.3. `rrul key new FILE` makes the file; only its owner may read it (mode 0600). Clients remember the key and refuse
+    /// another one later. Clients that do not encrypt are refused. On SIGHUP the key is read anew.
     #[arg(long, value_name = "FILE", help_heading = "Access")]
     pub(crate) key: Option<PathBuf>,
-    /// With --key: also test for clients that do not encrypt
+    #[cfg(feature = "certificates")]
+    /// Encrypt, and show the certificate of this file [default: none]
+    ///
+    /// FILE has the server's certificate and then those of the authorities between, in PEM form (fullchain.pem). Clients verify that
+    /// an authority that they trust has signed it for the name by which they call the server, and remember no key. Clients that
+    /// verify no certificates recognize the server by --key, or without --key by the key of the certificate. On SIGHUP the files are
+    /// read anew.
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    pub(crate) certificate: Option<PathBuf>,
+    #[cfg(feature = "certificates")]
+    /// With --certificate: its private key [default: none]
+    ///
+    /// In PEM form. Only its owner may read the file (mode 0600).
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    pub(crate) certificate_key: Option<PathBuf>,
+    /// With a key: also test for clients that do not encrypt
     #[arg(long, help_heading = "Access")]
     pub(crate) allow_plain: bool,
     /// Tests an hour of one network; 0 is no limit

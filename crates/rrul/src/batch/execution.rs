@@ -2,20 +2,24 @@
 //!
 //! Every run is this program again, a process of its own: what ends one run ends no other.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use rrul_lab::Lab;
 use rrul_model::flow::AddressFamily;
 
 use super::Turn;
 use super::error::BatchError;
 use super::setting::{Run, Setting};
+use crate::arguments::AccessArguments;
 use crate::commands::lab::{link_named, server_in};
 use crate::failure::Failure;
+use crate::secret_files;
 
 /// Between two looks at what is waited for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -25,8 +29,39 @@ struct Place<'a> {
     lab: Option<&'a Lab>,
     server: String,
     folder: &'a Path,
+    access: &'a RunAccess,
     /// The text file that keeps the output.
     log: File,
+}
+
+/// How runs get access to a server: options of `rrul run`.
+#[derive(Debug, Default)]
+pub(crate) struct RunAccess(Vec<OsString>);
+
+impl RunAccess {
+    /// That of the batch's own options. Runs are started in another folder.
+    ///
+    /// # Errors
+    /// When the token cannot be read.
+    pub(crate) fn new(arguments: &AccessArguments) -> Result<Self, Failure> {
+        let AccessArguments { token_file, encrypt, server_key, .. } = arguments;
+        secret_files::client_token(token_file.as_deref())?;
+        let mut options = Vec::new();
+        if let Some(file) = secret_files::client_token_file(token_file.as_deref()) {
+            let file = std::path::absolute(&file).map_err(Failure::file(&file))?;
+            options.extend(["--token-file".into(), file.into_os_string()]);
+        }
+        if let Some(word) = encrypt.to_possible_value() {
+            options.extend(["--encrypt".into(), word.get_name().into()]);
+        }
+        options.extend(server_key.iter().flat_map(|key| ["--server-key".into(), key.to_string().into()]));
+        #[cfg(feature = "certificates")]
+        if let Some(file) = &arguments.ca {
+            let file = std::path::absolute(file).map_err(Failure::file(file))?;
+            options.extend(["--ca".into(), file.into_os_string()]);
+        }
+        Ok(Self(options))
+    }
 }
 
 /// The names of the recordings of a turn.
@@ -45,6 +80,7 @@ fn stem(turn: &Turn<'_>, run: &Run) -> String {
 pub(crate) fn execute(
     turn: &Turn<'_>,
     folder: &Path,
+    access: &RunAccess,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Duration),
 ) -> Result<(), Failure> {
@@ -60,7 +96,7 @@ pub(crate) fn execute(
     };
     let path = folder.join(format!("{}.log", turn.name));
     let log = File::options().create(true).append(true).open(&path).map_err(Failure::output(&path))?;
-    let place = Place { lab: lab.as_ref(), server: address, folder, log };
+    let place = Place { lab: lab.as_ref(), server: address, folder, access, log };
     let done = place.shell(&setting.before).and_then(|()| place.side_by_side(turn, stop, progress));
     let after = place.shell(&setting.after);
     drop(server);
@@ -145,6 +181,10 @@ impl Place<'_> {
         let options = [("--family", &run.family), ("--link-layer", &run.link_layer)];
         for (option, value) in options.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?))) {
             command.args([option, value]);
+        }
+        // The server at the other end of a virtual link is the batch's own.
+        if self.lab.is_none() {
+            command.args(&self.access.0);
         }
         command.args(["--title", &title(turn.setting, run), "-o", &format!("{}.rrul", stem(turn, run))]);
         Ok(command)

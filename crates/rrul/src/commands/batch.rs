@@ -13,6 +13,7 @@ use rrul_view::text_comparison;
 use crate::arguments::BatchArguments;
 use crate::batch::document::Document;
 use crate::batch::error::BatchError;
+use crate::batch::execution::RunAccess;
 use crate::batch::journal::{Entry, Journal};
 use crate::batch::setting::Setting;
 use crate::batch::{Turn, execution, turns};
@@ -51,6 +52,7 @@ pub(crate) fn execute(arguments: &BatchArguments) -> Result<Outcome, Failure> {
     if settings.iter().any(|setting| setting.link.is_some()) {
         make_possible()?;
     }
+    let access = RunAccess::new(&arguments.access)?;
     let stem = arguments.file.file_stem().unwrap_or_default();
     let folder = arguments.output.clone().unwrap_or_else(|| PathBuf::from(stem));
     let mut journal = Journal::open(&folder, &text)?;
@@ -72,7 +74,7 @@ pub(crate) fn execute(arguments: &BatchArguments) -> Result<Outcome, Failure> {
             break;
         }
         let place = format!("[{}/{}] {}", index + 1, all.len(), turn.name);
-        let failure = take(turn, &place, of(turn), &mut clock, &mut journal, &stop)?;
+        let failure = take(turn, &place, of(turn), &access, &mut clock, &mut journal, &stop)?;
         failures += usize::from(failure);
         if index + 1 < all.len() {
             pause(document.pause.0, &stop);
@@ -115,6 +117,7 @@ fn take(
     turn: &Turn<'_>,
     place: &str,
     length: Duration,
+    access: &RunAccess,
     clock: &mut Clock,
     journal: &mut Journal,
     stop: &AtomicBool,
@@ -129,7 +132,7 @@ fn take(
     }
     let mut second = u64::MAX;
     let folder = journal.folder().to_owned();
-    let result = execution::execute(turn, &folder, stop, &mut |gone| {
+    let result = execution::execute(turn, &folder, access, stop, &mut |gone| {
         if terminal && gone.as_secs() != second {
             second = gone.as_secs();
             let left = minutes(clock.left.saturating_sub(gone));

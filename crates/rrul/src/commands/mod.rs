@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+#[cfg(feature = "archive")]
+pub(crate) mod archive;
 #[cfg(all(feature = "charts", feature = "lab"))]
 pub(crate) mod batch;
 #[cfg(feature = "compare")]
@@ -14,6 +16,8 @@ pub(crate) mod lab;
 pub(crate) mod list;
 #[cfg(feature = "manual")]
 pub(crate) mod manual;
+#[cfg(feature = "monitor")]
+pub(crate) mod monitor;
 #[cfg(feature = "charts")]
 pub(crate) mod plot;
 #[cfg(feature = "charts")]

@@ -36,6 +36,9 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
         wait: !arguments.no_wait,
         seed: arguments.seed.unwrap_or_else(|| seed_from(now)),
     };
+    let stop = interruption::flag();
+    #[cfg(feature = "monitor")]
+    let _line = crate::monitor::link_lock::share_line(&options, &stop)?;
     let writer = if let Some(path) = &arguments.output {
         Writer::create(path)?
     } else {
@@ -43,7 +46,6 @@ pub(crate) fn execute(arguments: &RunArguments) -> Result<Outcome, Failure> {
         let date: String = options.created.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();
         Writer::create_free(&format!("{label}-{date}"))?
     };
-    let stop = interruption::flag();
     let manner = if arguments.plain { Manner::Plain } else { Manner::Screen };
     let measurement = measure(&options, writer, Progress::new(label, manner), &stop)?;
     let analysis = measurement.analysis;

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rrul_engine::control_link::ServerKey;
 use rrul_engine::hangup;
 use rrul_engine::privacy::Privacy;
+#[cfg(feature = "log")]
+use rrul_engine::server::take_inherited;
 use rrul_engine::server::{Limits, PlainClients, QuotaLimits, Rules, Server, ServerOptions};
 
 use crate::arguments::ServerArguments;
@@ -18,12 +21,15 @@ use crate::outcome::Outcome;
 use crate::output::say;
 use crate::secret_files::AccessFile;
 use crate::server_state::ServerState;
+use crate::service::manager::{self, State};
 use crate::{interruption, secret_files, server_config, server_log};
 
 /// Between two looks at whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure> {
+    #[cfg(feature = "log")]
+    let sockets = take_inherited().map_err(Failure::system("the sockets of the service manager"))?;
     rrul_engine::open_files::raise_limit();
     #[cfg(feature = "log")]
     let log = server_log::log(arguments.log_format);
@@ -31,14 +37,14 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
     let log = server_log::log();
     let mut state = ServerState::read(arguments.state.clone(), quota_limits(&arguments))?;
     let mut access = arguments.tokens.clone().map(AccessFile::open).transpose()?;
-    let key = arguments.key.as_deref().map(secret_files::server_key).transpose()?;
+    let mut key = secret_files::server_identity(&arguments)?;
     // Before it announces that it listens: from then on it can be asked to stop.
     let stop = interruption::flag();
-    if arguments.config.is_some() {
+    if arguments.config.is_some() || key.is_some() {
         hangup::watch();
     }
     let Rules { limits, load, marks, privacy } = rules(&arguments);
-    let server = Server::start(ServerOptions {
+    let options = ServerOptions {
         addresses: arguments.listen.clone(),
         port: arguments.port,
         limits,
@@ -51,7 +57,11 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
         log,
         quota: state.quota(),
         ..ServerOptions::default()
-    })?;
+    };
+    #[cfg(feature = "log")]
+    let server = Server::start_with(sockets, options)?;
+    #[cfg(not(feature = "log"))]
+    let server = Server::start(options)?;
     let server = Arc::new(server);
     #[cfg(feature = "metrics")]
     if let Some(place) = &arguments.metrics {
@@ -60,20 +70,24 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
     for address in server.addresses() {
         say(format_args!("listening on {address}, TCP and UDP"));
     }
-    if let Some(key) = key {
+    if let Some(key) = &key {
+        #[cfg(feature = "certificates")]
+        if let Some(file) = &arguments.certificate {
+            say(format_args!("certificate {}", file.display()));
+        }
         say(format_args!("key {}", key.fingerprint()));
     }
     say("test from another host: rrul run <this host>");
-    tell_manager(State::Ready);
+    manager::tell(State::Ready);
     wait_for(&stop, None, || {
         state.write_now_and_then();
         access.iter_mut().for_each(AccessFile::look);
         if hangup::taken() {
-            reload(&mut arguments, &server, &state);
+            reload(&mut arguments, &mut key, &server, &state);
         }
         false
     });
-    tell_manager(State::Stopping);
+    manager::tell(State::Stopping);
     server.drain();
     wait_for(&AtomicBool::new(false), Some(arguments.drain), || {
         access.iter_mut().for_each(AccessFile::look);
@@ -84,16 +98,25 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
     Ok(Outcome::Good)
 }
 
-/// Reads the options anew, and puts those in force that need no restart. With a mistake in the file all stay as they are.
-fn reload(arguments: &mut ServerArguments, server: &Server, state: &ServerState) {
-    let new = match server_config::completed(arguments.clone()) {
-        Ok(new) => new,
+/// Reads the options, the key and the certificate anew, and puts in force what needs no restart. With a mistake in a file all stay as
+/// they are.
+fn reload(arguments: &mut ServerArguments, key: &mut Option<ServerKey>, server: &Server, state: &ServerState) {
+    let read =
+        server_config::completed(arguments.clone()).and_then(|new| Ok((secret_files::server_identity(&new)?, new)));
+    let (new_key, new) = match read {
+        Ok(read) => read,
         Err(failure) => return terminal::say(&format!("rrul: {failure}; the options stay as they are")),
     };
     let fixed = with_restart_alone(arguments, &new);
-    let how = if fixed.is_empty() { String::new() } else { format!("{} with a restart alone", fixed.join(", ")) };
+    let restart = (!fixed.is_empty()).then(|| format!("{} with a restart alone", fixed.join(", ")));
+    let known = key.as_ref().map(ServerKey::fingerprint);
+    let found = new_key.as_ref().map(ServerKey::fingerprint);
+    let other_key =
+        (found != known).then(|| found.map_or_else(|| "no key any more".to_owned(), |found| format!("key {found}")));
+    let how: Vec<String> = restart.into_iter().chain(other_key).collect();
     state.set_limits(quota_limits(&new));
-    server.change(rules(&new), &how);
+    server.change(rules(&new), new_key.clone(), &how.join("; "));
+    *key = new_key;
     // The others stay as the server has begun, so that they are named the next time too.
     let ServerArguments { listen, port, state: file, tokens, config, .. } = arguments.clone();
     #[cfg(feature = "metrics")]
@@ -121,7 +144,6 @@ fn with_restart_alone(old: &ServerArguments, new: &ServerArguments) -> Vec<&'sta
         ("port", old.port != new.port),
         ("state", old.state != new.state),
         ("tokens", old.tokens != new.tokens),
-        ("key", old.key != new.key),
         ("allow-plain", old.allow_plain != new.allow_plain),
         #[cfg(feature = "metrics")]
         ("metrics", old.metrics != new.metrics),
@@ -162,23 +184,3 @@ fn wait_for(flag: &AtomicBool, most: Option<Duration>, mut condition: impl FnMut
         std::thread::sleep(LOOK);
     }
 }
-
-/// What the service manager is to know (sd_notify(3)).
-#[derive(Debug, Clone, Copy)]
-enum State {
-    Ready,
-    Stopping,
-}
-
-#[cfg(feature = "log")]
-fn tell_manager(state: State) {
-    let state = match state {
-        State::Ready => sd_notify::NotifyState::Ready,
-        State::Stopping => sd_notify::NotifyState::Stopping,
-    };
-    // Without a manager that listens nothing is sent.
-    let _ = sd_notify::notify(&[state]);
-}
-
-#[cfg(not(feature = "log"))]
-fn tell_manager(_: State) {}

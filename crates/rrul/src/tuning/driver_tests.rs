@@ -243,6 +243,19 @@ fn a_command_sets_both_rates_and_needs_one_that_restores() {
 }
 
 #[test]
+fn a_change_that_fails_is_tried_once_more() {
+    let router = Router::new();
+    let folder = router.folder.0.display();
+    let answers_the_second_time =
+        format!("command:test -e {folder}/asked && echo {{down}} >{folder}/set || ! touch {folder}/asked");
+    let restore = format!("rm -f {folder}/asked {folder}/set");
+    let options = DriverOptions { restore_command: Some(restore), ..router.options() };
+    let mut shaper = super::open(&answers_the_second_time.parse().unwrap(), &options).unwrap();
+    shaper.set(ShaperRates { down: Some(BitRate(18_000_000)), up: None }).unwrap();
+    assert_eq!(router.folder.read("set"), "18000000\n");
+}
+
+#[test]
 fn what_a_killed_session_left_is_restored_before_the_next_begins() {
     let router = Router::new();
     let mut shaper = open(&router, OPENWRT).unwrap();

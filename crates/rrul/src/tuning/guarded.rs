@@ -3,6 +3,8 @@
 //! Before the first change restoring is tried, and how to do it is written to the journal; then the shaper's host, if it is another one, and
 //! a process on this host are made to restore it if this process does not.
 
+use std::time::Duration;
+
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
 
@@ -10,6 +12,10 @@ use super::changeable::Changeable;
 use super::guard::Guard;
 use super::journal::Journal;
 use super::shaper::{Shaper, ShaperError, ShaperState, refuse_zero};
+use crate::live_screen::terminal;
+
+/// Before a change that failed is tried once more.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A shaper that is restored whatever becomes of this process.
 pub(crate) struct Guarded {
@@ -78,7 +84,15 @@ impl Shaper for Guarded {
             return Err(ShaperError::NoDirection { place: self.describe().target.clone(), direction });
         }
         self.protect()?;
-        self.shaper.change(rates)
+        self.shaper.change(rates).or_else(|error| match error {
+            // A router under load may be slow to answer. The session has minutes of measurements to lose.
+            ShaperError::Command { .. } | ShaperError::TimedOut { .. } => {
+                terminal::say(&format!("rrul: {error}; trying once more"));
+                std::thread::sleep(PAUSE);
+                self.shaper.change(rates)
+            }
+            other => Err(other),
+        })
     }
 
     fn counters(&mut self) -> Result<Option<ShaperCounters>, ShaperError> {

@@ -14,6 +14,21 @@ pub(crate) const UDP: u8 = 17;
 /// TCP's.
 pub(crate) const TCP: u8 = 6;
 
+/// Records by the client's port, each in the order in which they entered the link.
+pub(crate) fn by_port<'a>(
+    records: impl Iterator<Item = &'a Record>,
+    direction: Direction,
+) -> BTreeMap<u16, Vec<Record>> {
+    let mut groups: BTreeMap<u16, Vec<Record>> = BTreeMap::new();
+    for record in records {
+        groups.entry(record.client_port(direction)).or_default().push(*record);
+    }
+    for group in groups.values_mut() {
+        group.sort_by_key(|record| record.arrival);
+    }
+    groups
+}
+
 impl Measured {
     /// A phase on the lab's clock, which is the client's.
     pub(crate) fn window(&self, phase: Phase) -> Range<LabTime> {
@@ -35,16 +50,8 @@ impl Measured {
 
     /// Test packets in one direction that came to the link within the window, by the client's port: one flow each.
     pub(crate) fn udp_flows(&self, direction: Direction, window: &Range<LabTime>) -> BTreeMap<u16, Vec<Record>> {
-        let mut flows: BTreeMap<u16, Vec<Record>> = BTreeMap::new();
         let log: &DirectionTruth = self.truth.direction(direction);
-        for record in log.records().filter(|record| record.protocol == UDP && window.contains(&record.arrival)) {
-            let port = record.client_port(direction);
-            flows.entry(port).or_default().push(*record);
-        }
-        for records in flows.values_mut() {
-            records.sort_by_key(|record| record.arrival);
-        }
-        flows
+        by_port(log.records().filter(|record| record.protocol == UDP && window.contains(&record.arrival)), direction)
     }
 
     /// How far the queueing that was reported of each packet lies from that in the log, milliseconds, in order of size.

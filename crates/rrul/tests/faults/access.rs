@@ -174,3 +174,33 @@ fn a_token_is_proven_over_an_encrypted_connection() {
     without.complains(&["holders of a token alone"]);
     server.assert_sound();
 }
+
+#[test]
+fn a_new_key_is_in_force_after_a_hangup_and_a_test_that_runs_goes_on() {
+    let folder = Folder::with_plan();
+    let new = |name: &str| end_of(rrul(&folder, &["key", "new", name])).stdout.trim().to_owned();
+    let (one, other) = (new("server.key"), new("other.key"));
+    let path = folder.file("server.key");
+    let mut server = Server::start(&["--key", path.to_str().unwrap()]);
+    let pinned = |name: &str, key: &str| at_home(&folder, &server.name(), name, &["--server-key", key]);
+    let mut running = Running::start({
+        let mut command = pinned("running", &one);
+        command.args(["--plain", "--set", "load=3s"]);
+        command
+    });
+    running.wait_for_load();
+    fs::rename(folder.file("other.key"), &path).unwrap();
+    server.signal("HUP");
+    let sign = format!("options reloaded reason=\"key {other}\"");
+    wait_until(&sign, || server.log().contains(&sign));
+    end_of(pinned("old", &one)).complains(&["somebody may be in between", "--server-key"]);
+    let ended = end_of(pinned("new", &other));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    server.signal("HUP");
+    let sign = "the options stay as they are";
+    wait_until(sign, || server.log().contains(sign));
+    let run = running.end();
+    assert!(matches!(run.code, Some(0 | 1)), "{run:#?}");
+    server.assert_sound();
+}

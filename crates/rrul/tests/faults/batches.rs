@@ -1,5 +1,7 @@
 //! Batches that run to their end, and those that are stopped, killed or cannot do what they were asked.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -146,4 +148,27 @@ fn every_experiment_of_the_gallery_can_be_run() {
         let ended = end_of(rrul(&folder, &["batch", &file.to_string_lossy(), "--list"]));
         assert_eq!((ended.code, ended.stdout.lines().count()), (Some(0), 2), "{}: {ended:#?}", file.display());
     }
+}
+
+#[test]
+fn runs_of_a_batch_have_the_access_that_the_batch_was_given() {
+    let folder = Folder::with_plan();
+    let fingerprint = end_of(rrul(&folder, &["key", "new", "key"])).stdout;
+    fs::write(folder.file("token"), end_of(rrul(&folder, &["key", "token"])).stdout).unwrap();
+    fs::set_permissions(folder.file("token"), Permissions::from_mode(0o600)).unwrap();
+    let path = |name: &str| folder.file(name).to_str().unwrap().to_owned();
+    let server = Server::start(&["--tokens", &path("token"), "--key", &path("key")]);
+    let text = format!("server = \"{}\"\n[run.one]\nplan = \"short.toml\"\nset = [\"load=1s\"]\n", server.name());
+    folder.write("one.toml", &text);
+    let batch = |options: &[&str]| {
+        let mut command = rrul(&folder, &[&["batch", "one.toml"][..], options].concat());
+        command.env("XDG_DATA_HOME", folder.path());
+        end_of(command)
+    };
+    let without = batch(&["-o", "without"]);
+    assert_eq!(without.code, Some(2), "{without:#?}");
+    let with =
+        batch(&["-o", "with", "--token-file", "token", "--encrypt", "always", "--server-key", fingerprint.trim()]);
+    assert_eq!(with.code, Some(0), "{with:#?}");
+    batch(&["-o", "missing", "--token-file", "none"]).complains(&["none", "No such file"]);
 }

@@ -52,24 +52,26 @@ pub(crate) fn vanish(server: &Server, round: usize) {
 }
 
 #[test]
-fn two_hundred_clients_that_vanish_leave_nothing_behind() {
+fn clients_that_vanish_leave_nothing_behind() {
     let mut server = Server::start(&[]);
     let idle = holdings(server.process());
-    (0..20).for_each(|round| vanish(&server, round));
-    let ended = || holdings(server.process()).threads == idle.threads;
-    wait_until("the end of every thread of the first sessions", ended);
-    // The bytes of the load are one file for all sessions, which the first has opened.
-    let warm = holdings(server.process());
-    assert!(warm.descriptors <= idle.descriptors + 1, "idle {idle:?}, warm {warm:?}");
     (0..200).for_each(|round| vanish(&server, round));
+    // The bytes of the load are one file for all sessions, which the first has opened; and the thread that reflects opens one of
+    // its own, on a busy machine after the server has said that it listens.
+    let mut warm = holdings(server.process());
+    wait_until("the end of every thread and connection of the first sessions", || {
+        warm = holdings(server.process());
+        warm.threads == idle.threads && warm.descriptors <= idle.descriptors + 2
+    });
+    (0..400).for_each(|round| vanish(&server, round));
     wait_until("a server at rest", || {
         let now = holdings(server.process());
         (now.threads, now.descriptors) == (warm.threads, warm.descriptors)
     });
     let after = holdings(server.process());
-    // Heaps of threads grow a little as each new thread takes the next: about 1 MiB in 200 sessions and 2 MiB in 6000. What
-    // every session left behind, were it only 20 KiB, would be twice that.
-    assert!(after.memory < warm.memory + 2 * 1024, "idle {idle:?}, warm {warm:?}, after {after:?}");
+    // Heaps of threads grow as each new thread takes the next: by up to 5 MiB in the first 600 sessions and 0.1 MiB in the
+    // next thousand. What every session left behind, were it only 10 KiB, would be 4 MiB.
+    assert!(after.memory < warm.memory + 3 * 1024, "idle {idle:?}, warm {warm:?}, after {after:?}");
     let folder = Folder::with_plan();
     let ended = end_of(run_short(&folder, &server.name(), &[]));
     Verdict::of(&folder.file("out.rrul")).assert_good(&ended);

@@ -8,15 +8,20 @@
 /// What measures this machine's own business, and so has it to itself (scripts/test).
 mod alone {
     mod control_group;
+    mod monitor;
     mod own_host;
+    mod prometheus;
 }
 mod access;
+mod activation;
 mod batches;
 mod browser;
+mod certificates;
 mod client;
 mod comparing;
 mod connecting;
 mod endurance;
+mod exhaustion;
 mod families;
 mod files;
 mod hostile_files;

@@ -65,7 +65,7 @@ pub(crate) fn welcome(stream: &mut TcpStream) {
     let environment = Box::new(Environment::default());
     write(
         stream,
-        &ServerMessage::Welcome { token, environment, limits: Limits::default(), hears_alive: false },
+        &ServerMessage::Welcome { token, environment, limits: Limits::default(), hears_alive: false, seals: false },
         Compression::Never,
     )
     .unwrap();

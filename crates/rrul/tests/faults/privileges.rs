@@ -1,12 +1,18 @@
 //! What a run does without: no privilege is needed, and what is missing is reported (RRUL spec: clients run unprivileged).
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::token::Token;
 
 use crate::lab::{lab, lab_of, program_in};
-use crate::program::{Folder, PROGRAM, SHORT, Server, end_of, skipped};
+use crate::program::{Folder, PROGRAM, SHORT, Server, end_of, rrul, skipped, wait_until};
 use crate::verdict::{Verdict, recording};
 
 /// The user and group that own nothing.
@@ -15,7 +21,7 @@ const NOBODY: u32 = 65534;
 const WITH_ICMP: &str = "\n[flow.icmp]\ntype = \"icmp_echo\"\ncomponent = \"realtime\"\n";
 
 /// A copy of the program where every user can run it, which the folder of a build need not be.
-fn program_for_all(folder: &Folder) -> Command {
+pub(crate) fn program_for_all(folder: &Folder) -> Command {
     let copy = folder.file("program");
     fs::copy(PROGRAM, &copy).unwrap();
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
@@ -127,4 +133,47 @@ fn without_raw_sockets_a_path_trace_names_its_hops_and_says_what_it_does_not_see
     let events: Vec<String> =
         recording(&folder.file("out.rrul")).events().map(|(_, event)| event.detail.clone()).collect();
     assert_eq!(events.iter().filter(|detail| detail.contains("without quoted headers")).count(), 4, "{events:?}");
+}
+
+#[test]
+fn a_server_that_may_have_a_gigabyte_and_200_tasks_refuses_what_is_beyond_and_serves_on() {
+    let test = "a_server_that_may_have_a_gigabyte_and_200_tasks_refuses_what_is_beyond_and_serves_on";
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return skipped(test, "the tasks of this user are not the server's alone; run as root");
+    }
+    let folder = Folder::with_plan();
+    let program = program_for_all(&folder);
+    let mut command = Command::new("prlimit");
+    command.args(["--as=1073741824", "--nproc=200"]).arg(program.get_program());
+    command.args(["server", "--port", "0", "--listen", "127.0.0.1", "--egress", "any"]).uid(NOBODY).gid(NOBODY);
+    if Command::new("prlimit").arg("--version").stdout(Stdio::null()).uid(NOBODY).gid(NOBODY).status().is_err() {
+        return skipped(test, "prlimit cannot be started as another user");
+    }
+    let mut server = Server::spawned(command);
+    let opening = ClientOpening::new(Purpose::Control, Token::NONE, 0);
+    let mut held: Vec<TcpStream> = Vec::new();
+    let busy = (0..250).map(|_| {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream.write_all(&opening.encode()).unwrap();
+        let mut answer = [0; SERVER_OCTETS];
+        stream.read_exact(&mut answer).unwrap();
+        held.push(stream);
+        ServerOpening::decode(&answer).unwrap().status == Status::Busy
+    });
+    let busy = busy.filter(|busy| *busy).count();
+    assert!((50..200).contains(&busy), "{busy} of 250 are refused: a thread each, of 200");
+    let run =
+        |name: &str| end_of(rrul(&folder, &["run", &server.name(), "--plan", "short.toml", "--no-wait", "-o", name]));
+    run("refused").complains(&["busy"]);
+    // One event a second of a loud network is in the log.
+    wait_until("the reason in the log", || {
+        drop(TcpStream::connect(server.address()));
+        server.log().contains("no thread is left for this client")
+    });
+    drop(held);
+    wait_until("free threads", || fs::read_dir(format!("/proc/{}/task", server.process())).unwrap().count() < 50);
+    let ended = run("served");
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    server.assert_sound();
 }

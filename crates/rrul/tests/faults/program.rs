@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -277,8 +278,21 @@ impl Server {
         Self::started(command, log, folder)
     }
 
+    /// The server of this command as a service manager starts it (sd_listen_fds(3)): with a listener as descriptor 3, and as 4 a
+    /// UDP socket, where one is given.
+    pub(crate) fn activated(command: &Command, listener: OwnedFd, datagram: Option<OwnedFd>) -> Self {
+        let folder = Folder::new();
+        let mut child = activated(command, listener, datagram, &folder.file("log"));
+        let child = child.stdout(Stdio::piped()).spawn().unwrap();
+        Self::of_child(child, folder)
+    }
+
     fn started(mut command: Command, log: Stdio, folder: Folder) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        Self::of_child(child, folder)
+    }
+
+    fn of_child(mut child: Child, folder: Folder) -> Self {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut addresses = Vec::new();
         while let Some(Ok(line)) = lines.next() {
@@ -340,6 +354,17 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// This command as a service manager starts it, with its log in this file. The shell has its process number, which stays the
+/// program's, and gives each socket its place.
+pub(crate) fn activated(command: &Command, listener: OwnedFd, datagram: Option<OwnedFd>, log: &Path) -> Command {
+    let mut started = Command::new("sh");
+    let script = "exec 3<&0 4<&2 </dev/null 2>\"$0\"; export LISTEN_PID=$$; exec \"$@\"";
+    started.arg("-c").arg(script).arg(log).arg(command.get_program()).args(command.get_args());
+    started.env("LISTEN_FDS", if datagram.is_some() { "2" } else { "1" }).stdin(listener);
+    started.stderr(datagram.map_or_else(Stdio::null, Stdio::from));
+    started
 }
 
 /// Notes, as CONTRIBUTING.md asks, that a test cannot run on this machine.

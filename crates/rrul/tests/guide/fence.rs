@@ -7,6 +7,8 @@ pub(crate) enum Kind {
     Exact,
     /// Executed over a virtual link; the output must have the same shape.
     Measured,
+    /// Executed by a program with feature `archive`, as [`Kind::Exact`]; passed over by others.
+    Archive,
     /// Not executed.
     NotExecuted,
 }
@@ -46,6 +48,7 @@ pub(crate) fn fences(page: &str, text: &str) -> Vec<Fence> {
             let text = body.map(|text| text.get(indent..).unwrap_or_default().to_owned()).collect();
             let kind = match language {
                 "console" => Kind::Exact,
+                "console,archive" => Kind::Archive,
                 "console,measured" => Kind::Measured,
                 "console,ignore" => {
                     let reason = before.strip_prefix("<!-- not executed: ").and_then(|rest| rest.strip_suffix(" -->"));

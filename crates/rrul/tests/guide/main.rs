@@ -6,6 +6,7 @@
 //! - `console,measured`: the same for commands that measure, over a virtual link and with short phases. Each number stands for
 //!   any number. Afterwards the recordings are replaced by those of docs/guide/recordings, so that later fences show figures of a
 //!   whole test.
+//! - `console,archive`: as `console` by a program with feature `archive` (`make archive-test`), and passed over otherwise.
 //! - `console,ignore`: not executed. The comment before it gives the reason: `<!-- not executed: needs a router -->`.
 //! - `sh`: not executed; options of `rrul` are checked.
 //!
@@ -130,7 +131,7 @@ fn rewrite(page: &str, edits: &[Edit]) {
 fn check_step(page: &str, fence: &Fence, step: &Step, scratch: &Scratch, numbers: Numbers) -> Option<Edit> {
     let (printed, code) = scratch.run(&step.command);
     assert!(matches!(code, Some(0 | 1)), "{page}:{}: $ {}\nended with {code:?}:\n{printed}", step.line, step.command);
-    let whole = fence.kind == Kind::Exact && !step.output.iter().any(|line| line == shape::ELISION);
+    let whole = fence.kind != Kind::Measured && !step.output.iter().any(|line| line == shape::ELISION);
     if whole && std::env::var_os("RRUL_GOLDEN").is_some_and(|value| value == "write") {
         return Some(Edit::of_output(fence, step, &printed));
     }
@@ -168,7 +169,8 @@ fn check(page: &str) {
     let mut edits = Vec::new();
     for fence in fences(page, &text_of(page)) {
         match fence.kind {
-            Kind::Exact => {
+            Kind::Archive if !cfg!(feature = "archive") => {}
+            Kind::Exact | Kind::Archive => {
                 edits.extend(
                     fence.steps().iter().filter_map(|step| check_step(page, &fence, step, &scratch, Numbers::Exact)),
                 );
@@ -219,6 +221,16 @@ fn run_a_lab_experiment() {
 #[test]
 fn run_a_server() {
     check("docs/guide/server.md");
+}
+
+#[test]
+fn watch_a_line() {
+    check("docs/guide/monitor.md");
+}
+
+#[test]
+fn ask_many_runs() {
+    check("docs/guide/archive.md");
 }
 
 #[test]

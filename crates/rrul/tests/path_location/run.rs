@@ -118,7 +118,7 @@ impl Run {
         let (mut probes, mut traces) = (Vec::new(), Vec::new());
         for family in AddressFamily::ALL {
             let flow = notes.flow("udp_probe", Component::Realtime, None, family);
-            let identity = Identity { flow, token: TOKEN, octet: 0, server_origin: 0 };
+            let identity = Identity { flow, seal: TOKEN.into(), octet: 0, server_origin: 0 };
             reflector.admit(flow.0, 50.0);
             reflector.prove(packets::client(family));
             probes.push((family, SessionSender::new(identity, ALL, PROBE_INTERVAL, random.next())));

@@ -10,6 +10,7 @@ mod direction_rate;
 mod distributions;
 mod equaliser;
 mod fairness;
+pub(crate) mod history;
 mod host;
 mod loss;
 mod markings;
@@ -59,6 +60,8 @@ pub const CHARTS: &[&Chart] = &[
     &path_hops::CHART,
     &tune::CHART,
     &pareto::CHART,
+    &history::BY_DATE,
+    &history::BY_HOUR,
 ];
 
 /// What a page that can be zoomed shows of each run over time, in its order.

@@ -6,8 +6,9 @@ use rrul_model::flow::Direction;
 use crate::chart::{ANY, Chart, Draw};
 use crate::drawing::Drawing;
 use crate::drawing::axis::{Axis, Unit, figures};
-use crate::drawing::figure::{Align, Dash, Line, Scale, Side, Step, Stroke, TextStyle};
+use crate::drawing::figure::{Dash, Line, Scale, Side, Step, Stroke, TextStyle};
 use crate::drawing::font::Weight;
+use crate::drawing::name_room::{Area, NameRoom};
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT, fitted};
 use crate::panels::run_heading::headed;
 use crate::text::tuning::outcome_words::{DIRECTIONS, lower};
@@ -21,6 +22,10 @@ const HEIGHT: f64 = 260.0;
 const LEAST: f64 = 0.5e6;
 /// Most settings named beside a panel.
 const NAMED: usize = 14;
+/// Reach of a point, and of the ring around the recommended one, pixels.
+const DOT: f64 = 4.5;
+const RING: f64 = 9.5;
+const NAME_HEIGHT: f64 = 15.0;
 const FRONT: &str = "Pareto front";
 
 /// The chart that shows what each setting trades between rate and delay.
@@ -58,7 +63,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     }
     page.footnote(
         "Each point is a setting: goodput of the load, and one-way queueing delay under load at P95. Better is up and to the left. \
-         The line joins the settings that no other one beats in both rate and delay.",
+         The line joins the settings that no other one beats in both rate and delay, in blue. A ring marks the recommended one.",
     );
     page.finish()
 }
@@ -144,31 +149,34 @@ fn panel(page: &mut Page<'_>, direction: Direction, settings: &[Setting]) {
     let pixel_of = |(x, y): (f64, f64)| {
         (frame.left + plan.x.part(x) * frame.width, frame.top + (1.0 - plan.y.part(y)) * frame.height)
     };
-    let mut taken: Vec<(f64, f64)> = Vec::new();
+    let on_front = |setting: &Setting| front.iter().any(|one| std::ptr::eq(*one, setting));
     for setting in settings {
-        let on_front = front.iter().position(|one| std::ptr::eq(*one, setting));
-        let colour = if on_front.is_some() { theme.best_effort } else { theme.axis };
+        let colour = if on_front(setting) { theme.best_effort } else { theme.axis };
         let place = at(setting);
         if setting.chosen {
-            for (width, colour, height) in [(19.0, theme.ink, 4), (14.0, theme.background, 5)] {
+            for (width, colour, height) in [(2.0 * RING, theme.ink, 4), (2.0 * RING - 5.0, theme.background, 5)] {
                 page.figure.dots(panel, "recommended", &[place], Stroke { colour, width, opacity: 1.0, height });
             }
         }
-        page.figure.dots(panel, &setting.name, &[place], Stroke { colour, width: 9.0, opacity: 1.0, height: 6 });
-        let pixel = pixel_of(place);
-        // Names that would lie on each other are left to the list beside the panel.
-        let free = taken.iter().all(|other| (other.1 - pixel.1).abs() > 12.0 || (other.0 - pixel.0).abs() > 90.0);
-        if free {
-            taken.push(pixel);
-            let right = frame.left + frame.width - pixel.0 < style.width(&setting.name) + 14.0;
-            let align = if right { Align::Right } else { Align::Left };
-            // Above the line that joins the front; below it where that rises through the name, or the end of the panel is near.
-            let next = on_front.and_then(|place| front.get(place + 1)).map(|next| pixel_of(at(next)));
-            let rises =
-                next.is_some_and(|next| next.0 - pixel.0 < style.width(&setting.name) + 14.0 && next.1 < pixel.1 - 4.0);
-            let left = if right { pixel.0 - 8.0 } else { pixel.0 + 10.0 };
-            let top = if right || rises { pixel.1 + 7.0 } else { pixel.1 - 18.0 };
-            page.figure.text(left, top, &setting.name, TextStyle { align, ..style });
+        page.figure.dots(panel, &setting.name, &[place], Stroke { colour, width: 2.0 * DOT, opacity: 1.0, height: 6 });
+    }
+    let reach = |setting: &Setting| if setting.chosen { RING } else { DOT };
+    let mut room = NameRoom::new(Area { left: frame.left, top: frame.top, width: frame.width, height: frame.height });
+    for setting in settings {
+        room.take(Area::around(pixel_of(at(setting)), reach(setting)));
+    }
+    for pair in front.windows(2) {
+        let (from, to) = (pixel_of(at(pair[0])), pixel_of(at(pair[1])));
+        let corner = (to.0, from.1);
+        room.take(Area::between(from, corner));
+        room.take(Area::between(corner, to));
+    }
+    // The recommended setting is named first, then those on the front, as far as names have room.
+    let mut by_weight: Vec<&Setting> = settings.iter().collect();
+    by_weight.sort_by_key(|setting| (!setting.chosen, !on_front(setting)));
+    for setting in by_weight {
+        if let Some(area) = room.place(pixel_of(at(setting)), reach(setting), style.width(&setting.name), NAME_HEIGHT) {
+            page.figure.text(area.left, area.top, &setting.name, style);
         }
     }
     let head = TextStyle::left(11.5, Weight::Regular, theme.muted);

@@ -237,7 +237,7 @@ fn delay_panel(
 ) {
     let theme = page.theme;
     let measured = || points.iter().filter_map(|point| point.figures.queueing_delay);
-    let limit = tuned.map(|tuned| tuned.limit);
+    let limit = tuned.and_then(|tuned| tuned.limit);
     let nanoseconds = |delay: Delay| (delay.0 as f64).max(LEAST);
     let known: Vec<f64> =
         measured().flat_map(|delay| [delay.p95_low, delay.p95_high]).chain(limit).map(nanoseconds).collect();

@@ -4,6 +4,7 @@ pub(crate) mod axis;
 pub(crate) mod figure;
 pub(crate) mod flow_look;
 pub(crate) mod font;
+pub(crate) mod name_room;
 pub(crate) mod page;
 pub(crate) mod pdf;
 pub(crate) mod png;

@@ -8,6 +8,7 @@ use super::numbers::Numbers;
 use super::plot_part::heading;
 use crate::chart::Chart;
 use crate::chart_named;
+use crate::drawing::Drawing;
 use crate::error::ViewError;
 use crate::theme::Theme;
 
@@ -46,28 +47,38 @@ pub(crate) fn of_all(runs: &[&Analysis]) -> Result<Vec<PageDrawing>, ViewError> 
 
 fn drawn(names: &[&str], runs: &[&Analysis]) -> Result<Vec<PageDrawing>, ViewError> {
     let chosen = names.iter().filter_map(|name| chart_named(name));
-    let draw = |chart: &'static Chart| {
-        let drawing = chart.draw(runs, &Theme::LIGHT)?;
-        let option = if drawing.nothing.is_some() { Value::Null } else { drawing.option };
-        Ok(PageDrawing {
-            about: chart.about,
-            name: chart.name,
-            option,
-            width: drawing.width,
-            height: drawing.height,
-            nothing: drawing.nothing,
-        })
-    };
-    chosen.map(draw).collect()
+    chosen.map(|chart| Ok(of_chart(chart, chart.draw(runs, &Theme::LIGHT)?))).collect()
 }
 
-/// Writes them under a heading of this level.
-pub(crate) fn write(page: &mut Markup, drawings: &[PageDrawing], level: usize, scope: &str, numbers: &mut Numbers) {
+/// What has been drawn as this chart.
+pub(crate) fn of_chart(chart: &'static Chart, drawing: Drawing) -> PageDrawing {
+    let option = if drawing.nothing.is_some() { Value::Null } else { drawing.option };
+    PageDrawing {
+        about: chart.about,
+        name: chart.name,
+        option,
+        width: drawing.width,
+        height: drawing.height,
+        nothing: drawing.nothing,
+    }
+}
+
+/// What stands above charts that are not over time.
+pub(crate) const HEAD: &str = "Distributions and more";
+
+/// Writes them under this heading of this level.
+pub(crate) fn write(
+    page: &mut Markup,
+    drawings: &[PageDrawing],
+    (head, level): (&str, usize),
+    scope: &str,
+    numbers: &mut Numbers,
+) {
     if drawings.is_empty() {
         return;
     }
     page.within("section", &[("class", "group")], |page| {
-        page.element(heading(level), &[], "Distributions and more");
+        page.element(heading(level), &[], head);
         for drawing in drawings {
             let number = numbers.drawing().to_string();
             let title = sentence(drawing.about);

@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Markup, part: &RunPart<'_>, level: usize, numbers
     // The charts of a tuning session are its result; what follows is how it came about.
     let tuned = run.tuning.is_some();
     if tuned {
-        drawings::write(page, &part.drawings, level, &part.name, numbers);
+        drawings::write(page, &part.drawings, (drawings::HEAD, level), &part.name, numbers);
     }
     page.within("section", &[("class", "over-time")], |page| {
         page.element(heading(level), &[], "Over time");
@@ -37,7 +37,7 @@ pub(super) fn write(page: &mut Markup, part: &RunPart<'_>, level: usize, numbers
         }
     });
     if !tuned {
-        drawings::write(page, &part.drawings, level, &part.name, numbers);
+        drawings::write(page, &part.drawings, (drawings::HEAD, level), &part.name, numbers);
     }
     page.within("section", &[("class", "all-figures")], |page| {
         page.element(heading(level), &[], "All figures");

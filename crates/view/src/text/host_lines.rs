@@ -49,6 +49,10 @@ fn of(host: &HostHealth) -> Vec<String> {
             counted(dropped, "connection attempt")
         ));
     }
+    if let Some(forged) = host.forged_packets.filter(|forged| *forged > 0) {
+        let forged = counted(forged, "test packet");
+        lines.push(format!("dropped {forged} that failed authentication: forged, or changed on the way"));
+    }
     lines.extend(host.interfaces.iter().flat_map(interface));
     let queueing = host.transmit_queueing.as_ref().and_then(|statistics| statistics.p95);
     if let Some(p95) = queueing.filter(|p95| *p95 >= OWN_QUEUE) {
@@ -167,6 +171,7 @@ mod tests {
             throttled_share: Some(0.0),
             throttled_ns: Some(0),
             listen_drops: Some(0),
+            forged_packets: Some(0),
             transmit_queueing: DelayStatistics::from_delays(vec![Delay(90_000)], 0),
             sockets: vec![HostSocket { flow: None, dropped: 0, dropped_share: Some(0.0) }],
             routes: vec![route],
@@ -201,6 +206,7 @@ mod tests {
         client.routes[0].encapsulation_hint = Some("6in4");
         client.interfaces[0].queue_disciplines[0].marked = Some(21);
         client.interfaces[0].sent_dropped = Some(1);
+        client.forged_packets = Some(3);
         client.transmit_queueing = DelayStatistics::from_delays(vec![Delay(3_200_000)], 0);
         let mut server = quiet(ObservationPoint::Server);
         server.throttled_share = Some(0.8);
@@ -210,6 +216,7 @@ mod tests {
         let expected = [
             "  client: wlan0 is wireless: 5210 MHz, -61 dBm, transmit 867 Mbit/s, 25 % retransmitted",
             "  client: IPv6 MTU 1480 bytes, typical of 6in4",
+            "  client: dropped 3 test packets that failed authentication: forged, or changed on the way",
             "  client: wlan0 dropped 1 outgoing packet under load",
             "  client: fq_codel on wlan0 marked 21 packets: a local queue",
             "  client: local queueing delay of test packets under load: P95 3.2 ms, not part of delays above",

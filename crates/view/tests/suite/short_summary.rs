@@ -75,8 +75,8 @@ fn trace(direction: Direction, family: AddressFamily, words: &str, after_hop: u8
     }
 }
 
-/// Every tenth packet of background is lost on the way up, or of all classes.
-fn with_losses(mut run: Analysis, of_all: bool) -> Analysis {
+/// So many of a thousand packets of a class are lost on the way up, under load.
+fn with_losses(mut run: Analysis, lost: impl Fn(ServiceClass) -> u64) -> Analysis {
     let fate = |lost: u64| {
         let load = PacketFate {
             sent: 1000,
@@ -95,9 +95,10 @@ fn with_losses(mut run: Analysis, of_all: bool) -> Analysis {
         let idle = PacketFate { arrived: 1000, lost: 0, share_least: 0.0, share_most: 0.0, ..load };
         DirectionFate { evidence: LossAttribution::Exact, idle: Some(idle), load: Some(load), after: None, all: None }
     };
-    let flow = |entry: &rrul_analysis::metrics::delay::round_trip_delay::DelayFlow| {
-        let lost = if of_all || entry.flow.class == ServiceClass::BK { 100 } else { 0 };
-        FlowFate { flow: entry.flow.clone(), up: fate(lost), down: fate(0) }
+    let flow = |entry: &rrul_analysis::metrics::delay::round_trip_delay::DelayFlow| FlowFate {
+        flow: entry.flow.clone(),
+        up: fate(lost(entry.flow.class)),
+        down: fate(0),
     };
     let probes = run.round_trip_delay.flows.iter().filter(|entry| entry.flow.flow_type == "udp_probe");
     run.loss.fates = PacketFates { up: None, down: None, flows: probes.map(flow).collect() };
@@ -106,7 +107,7 @@ fn with_losses(mut run: Analysis, of_all: bool) -> Analysis {
 
 fn bloated() -> Analysis {
     let run = Made { title: "attic, evening", ..Made::pfifo() }.analysis();
-    let mut run = with_losses(pages::scored(run, &[900, 1000, 1100], &[5800, 6000, 6200, 6100]), true);
+    let mut run = with_losses(pages::scored(run, &[900, 1000, 1100], &[5800, 6000, 6200, 6100]), |_| 100);
     let place = "upload queue, 152 ms, between this host and hop 1 (192.0.2.1)";
     run.path_traces = vec![trace(Direction::Up, AddressFamily::Ipv4, place, 0)];
     run
@@ -114,7 +115,7 @@ fn bloated() -> Analysis {
 
 fn managed() -> Analysis {
     let run = pages::scored(Made::fq_codel().analysis(), &[900, 1000, 1100], &[1050, 1150, 1200, 1100]);
-    with_losses(run, false)
+    with_losses(run, |class| if class == ServiceClass::BK { 100 } else { 0 })
 }
 
 fn invalid() -> Analysis {
@@ -186,6 +187,15 @@ fn loss_of_background_alone_is_no_headline() {
 }
 
 #[test]
+fn loss_of_marked_packets_alone_is_advised_on_though_few_are_lost_in_all() {
+    let policed = |lost| with_losses(managed(), move |class| if class == ServiceClass::EF { lost } else { 0 });
+    let text = summary(&policed(15));
+    assert!(text.contains("\nLoss of EF packets only (upload): check for a policer of that class.\n"), "{text}");
+    let text = summary(&policed(9));
+    assert!(text.contains("\nNothing to fix: latency stays low under load.\n"), "{text}");
+}
+
+#[test]
 fn the_advice_follows_from_the_direction_that_is_bloated() {
     let advice = |run: &Analysis| {
         let text = summary(run);
@@ -231,7 +241,7 @@ fn a_download_that_waits_for_acknowledgments_is_shaped_to_its_surveyed_rate() {
 #[test]
 fn the_advice_on_loss_depends_on_when_it_happens_and_on_the_rate() {
     let advice = |line_bps, lost_idle: u64| {
-        let mut run = with_losses(managed(), true);
+        let mut run = with_losses(managed(), |_| 100);
         run.measurement_overhead.up.line_bps = Some(line_bps);
         for flow in &mut run.loss.fates.flows {
             flow.up.idle.as_mut().unwrap().lost = lost_idle;

@@ -116,7 +116,7 @@ fn steps() -> Vec<JudgedTrial> {
 
 fn tuned(rate: f64, capacity: f64, bloat: f64) -> TunedDirection {
     TunedDirection {
-        limit: ms(5.0),
+        limit: Some(ms(5.0)),
         chosen: Some(Chosen {
             rate: mbit(rate),
             trial: 11,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
+use rrul_model::environment::FORGED_PACKETS;
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{ObservationPoint, Tables};
 use rrul_model::phase::Phase;
@@ -63,6 +64,12 @@ pub struct HostHealth {
     ///
     /// Unit: count. Source: SO_MEMINFO; TcpExt.ListenDrops.
     pub listen_drops: Option<u64>,
+    /// Test packets of the whole test that failed authentication at the client: somebody sent them in the name of the server, or
+    /// changed them on the way. They were dropped, and count in no other figure. `null` at the server, whose operator reads them from
+    /// its metrics, and where packets are not authenticated.
+    ///
+    /// Unit: count. Source: HMAC-SHA256 tags (RFC 2104).
+    pub forged_packets: Option<u64>,
     /// Time that test packets spent in this host's own queue: from the program's timestamp before the send call to the
     /// kernel's timestamp when the packet left for the device. It is in no other delay, because delays begin at the
     /// kernel's timestamp. If this host shapes the line, add it. The two timestamps are from different clocks of the
@@ -152,6 +159,7 @@ fn host(recording: &Recording, tcp: &TcpReadings, point: ObservationPoint, load:
         throttled_share,
         throttled_ns,
         listen_drops: counters.as_ref().and_then(listen_drops),
+        forged_packets: counters.as_ref().and_then(|counters| counters.get(FORGED_PACKETS)).copied(),
         transmit_queueing: DelayStatistics::from_delays(transmit_queueing(recording, point, load), 0),
         sockets: sockets(recording, point, load),
         routes: host_route::routes(recording, tcp, point),
@@ -168,7 +176,7 @@ fn listen_drops(counters: &BTreeMap<String, u64>) -> Option<u64> {
 }
 
 fn risen((name, increase): (String, u64)) -> Option<CounterIncrease> {
-    (increase > 0 && name != LISTEN_DROPS).then_some(CounterIncrease { name, increase })
+    (increase > 0 && ![LISTEN_DROPS, FORGED_PACKETS].contains(&&*name)).then_some(CounterIncrease { name, increase })
 }
 
 fn tables(recording: &Recording, point: ObservationPoint) -> impl Iterator<Item = &Tables> {

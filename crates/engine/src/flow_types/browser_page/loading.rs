@@ -269,8 +269,17 @@ fn run(initiation: &Initiation, loaders: Vec<Loader>) {
     let mut sink = end.observer.sink(ROWS);
     loop {
         let now = clock.now();
-        let due = |loader: &mut Loader| loader.slots.next_from(now + HEAD_START / 2);
-        let next = ready.iter_mut().filter_map(|loader| Some((due(loader)?, loader))).min_by_key(|(slot, _)| *slot);
+        // A load, or the start of its browser, that took long takes the slots of others.
+        for loader in &mut ready {
+            let count = loader.slots.pass_before(now + HEAD_START / 2);
+            if count > 0 {
+                sink.note(ProbesSkipped { flow: loader.spec.id, at: now, count });
+            }
+        }
+        let next = ready
+            .iter_mut()
+            .filter_map(|loader| Some((loader.slots.upcoming()?, loader)))
+            .min_by_key(|(slot, _)| *slot);
         let Some((slot, loader)) = next else { return };
         if !end.sleep_until(clock, slot - HEAD_START) {
             return;

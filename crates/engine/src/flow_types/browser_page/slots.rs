@@ -29,15 +29,21 @@ impl Slots {
         Self { first: TestTime::ZERO, interval: Duration::ZERO, next: 0, count: 0 }
     }
 
-    /// The next slot not before `earliest`; those before it are passed over.
-    pub(super) fn next_from(&mut self, earliest: TestTime) -> Option<TestTime> {
+    /// Passes over the slots before `earliest`, and returns how many these were.
+    pub(super) fn pass_before(&mut self, earliest: TestTime) -> u32 {
+        let first = self.next;
         while self.next < self.count && self.at(self.next) < earliest {
             self.next += 1;
         }
+        self.next - first
+    }
+
+    /// The next slot.
+    pub(super) fn upcoming(&self) -> Option<TestTime> {
         (self.next < self.count).then(|| self.at(self.next))
     }
 
-    /// This slot, which [`next_from`](Self::next_from) gave, is used.
+    /// This slot, which [`upcoming`](Self::upcoming) gave, is used.
     pub(super) fn take(&mut self, slot: TestTime) {
         if self.at(self.next) == slot {
             self.next += 1;
@@ -62,7 +68,7 @@ mod tests {
     fn all(from: i64, to: i64, turn: (u32, u32)) -> Vec<i64> {
         let window = Window { from: seconds(from), to: seconds(to) };
         let mut slots = Slots::new(window, Duration::from_secs(10), Duration::from_secs(2), turn);
-        let next = || slots.next_from(TestTime(i64::MIN)).inspect(|slot| slots.take(*slot));
+        let next = || slots.upcoming().inspect(|slot| slots.take(*slot));
         std::iter::from_fn(next).map(|slot| slot.0 / SECOND).collect()
     }
 
@@ -84,9 +90,9 @@ mod tests {
     fn a_slot_that_has_passed_is_left_out() {
         let window = Window { from: seconds(0), to: seconds(40) };
         let mut slots = Slots::new(window, Duration::from_secs(10), Duration::from_secs(2), (0, 1));
-        assert_eq!(slots.next_from(seconds(0)), Some(seconds(2)));
+        assert_eq!((slots.pass_before(seconds(0)), slots.upcoming()), (0, Some(seconds(2))));
         slots.take(seconds(2));
-        assert_eq!(slots.next_from(seconds(13)), Some(seconds(22)));
-        assert_eq!(slots.next_from(seconds(33)), None);
+        assert_eq!((slots.pass_before(seconds(13)), slots.upcoming()), (1, Some(seconds(22))));
+        assert_eq!((slots.pass_before(seconds(33)), slots.upcoming()), (2, None));
     }
 }

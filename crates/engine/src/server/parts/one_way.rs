@@ -65,7 +65,7 @@ fn send(&Sending { session, end, clock, origin, .. }: &Sending<'_>, specs: &[Flo
             destination,
             wall: WallClock::new(),
         };
-        OneWayFlow::new(spec, session.token(), (place, reached.len()), outlet)
+        OneWayFlow::new(spec, session.seal().clone(), (place, reached.len()), outlet)
     };
     let flows = reached.iter().enumerate().map(flow).collect();
     one_way_sending::run(end, clock, flows);

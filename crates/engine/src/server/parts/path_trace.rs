@@ -13,7 +13,7 @@ use crate::clock::RawTime;
 use crate::path_tracing::{self, Trace, pace};
 use crate::server::session::{Admission, FlowRefusal, Sending, ServerPart};
 use crate::setup_error::SetupError;
-use crate::socket::options;
+use crate::socket::{options, shared_port};
 
 /// The session's reflector answers what comes; towards the client a thread of the session sends.
 pub(crate) struct PathTraces;
@@ -47,14 +47,14 @@ fn trace(&Sending { session, end, clock, privacy, .. }: &Sending<'_>, specs: &[F
         };
         let seed = u64::from(spec.id.0);
         let trace = connected(spec, port, from, to)
-            .and_then(|socket| Trace::new(spec, session.token(), seed, pace(spec), socket, grants));
+            .and_then(|socket| Trace::new(spec, session.seal().clone(), seed, pace(spec), socket, grants));
         match trace {
             Ok(trace) => traces.push(trace.with_privacy(privacy)),
             Err(reason) => end.failed(spec, reason),
         }
     }
     if !traces.is_empty() {
-        path_tracing::run(end, clock, traces, &[]);
+        path_tracing::run(end, clock, traces, Vec::new());
     }
 }
 
@@ -92,9 +92,8 @@ fn beside(family: AddressFamily, port: SocketAddr, to: SocketAddr) -> std::io::R
     // Where `port` is the reflector's own address, packets of others still go to the first of the group between bind and
     // connect. At one address of those that a reflector of all has, what comes for it meanwhile is lost: mostly of
     // microseconds, of more when this thread has to wait for a core.
-    socket.set_reuse_port(true)?;
-    socket.bind(&port.into())?;
-    socket.connect(&to.into())?;
+    shared_port::bind_beside(&socket, port)?;
+    shared_port::connect_beside(&socket, to)?;
     options::receive_marking(&socket, family)?;
     options::report_icmp(&socket, family)?;
     Ok(socket)

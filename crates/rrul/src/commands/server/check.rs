@@ -129,7 +129,7 @@ fn metrics(place: &str) -> Finding {
             let folder = Path::new(place).parent().filter(|folder| !folder.is_dir());
             folder.map(|folder| format!("no folder {}", folder.display()))
         }
-        None => Some(Failure::MetricsPlace(place.to_owned()).to_string()),
+        None => Some(Failure::MetricsPlace { option: "--metrics", place: place.to_owned() }.to_string()),
     };
     match problem {
         None => Finding::new(Grade::Good, "metrics", place),

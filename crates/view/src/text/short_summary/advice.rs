@@ -93,7 +93,7 @@ fn shaped(run: &Analysis, figures: &Figures, direction: Direction) -> Option<Bit
 }
 
 fn no_bloat(run: &Analysis, figures: &Figures) -> String {
-    if let Some(advice) = lossy_without_bloat(run, figures) {
+    if let Some(advice) = lossy_without_bloat(run, figures).or_else(|| lossy_expedited(figures)) {
         return advice;
     }
     match (figures.round_trip, run.validity.confidence) {
@@ -129,6 +129,16 @@ fn lossy_without_bloat(run: &Analysis, figures: &Figures) -> Option<String> {
         (_, true, None) => Some(format!("Loss under load ({words}): the queue is too short, or a policer drops.")),
         (_, false, _) => Some(format!("Loss without bloat ({words}): check radio, cable and policing.")),
     }
+}
+
+/// What to do about loss that only the marked packets have. Few are sent, so it hardly shows in the loss of all.
+fn lossy_expedited(figures: &Figures) -> Option<String> {
+    let is_lossy =
+        |direction: &Direction| figures.direction(*direction).expedited_lost.is_some_and(|lost| lost.least >= LOSSY);
+    let words = Direction::ALL.into_iter().filter(is_lossy).map(|direction| direction_word(direction).to_lowercase());
+    let words: Vec<String> = words.collect();
+    (!words.is_empty())
+        .then(|| format!("Loss of EF packets only ({}): check for a policer of that class.", words.join(" and ")))
 }
 
 /// What the heaviest reason says to do.

@@ -9,6 +9,7 @@ use rrul_analysis::metrics::loss::packet_fate::FlowFate;
 use rrul_analysis::packets::probe_pool::pooled;
 use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{Direction, FlowId};
+use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::units::{BitRate, Delay};
 
@@ -44,6 +45,8 @@ pub(super) struct DirectionFigures {
     pub(super) carried: Option<BitRate>,
     pub(super) lost: Option<Lost>,
     pub(super) lost_idle: Option<Lost>,
+    /// Of the packets of `lost`, those marked EF.
+    pub(super) expedited_lost: Option<Lost>,
     pub(super) background_lost: Option<Lost>,
 }
 
@@ -121,12 +124,14 @@ fn direction_figures(run: &Analysis, chosen: &[&DelayFlow], direction: Direction
     let delivered = (!goodput.flows.is_empty()).then_some(goodput.sum);
     let carried = run.link_octets.load.as_ref().map(|load| BitRate(load.direction(direction).all.carried_bps));
     let is_background = |fate: &FlowFate| words::is_background(fate.flow.class);
+    let is_expedited = |fate: &FlowFate| fate.flow.class == ServiceClass::EF;
     DirectionFigures {
         added: queueing(run, &ids, direction),
         delivered,
         carried: carried.filter(|rate| rate.0 > 0 && delivered.is_some()),
         lost: lost(run, direction, Phase::Load, |fate| ids.contains(&fate.flow.id)),
         lost_idle: lost(run, direction, Phase::Idle, |fate| ids.contains(&fate.flow.id)),
+        expedited_lost: lost(run, direction, Phase::Load, |fate| is_expedited(fate) && ids.contains(&fate.flow.id)),
         background_lost: lost(run, direction, Phase::Load, |fate| is_background(fate) && !ids.contains(&fate.flow.id)),
     }
 }

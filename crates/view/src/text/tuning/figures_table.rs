@@ -35,7 +35,7 @@ const ROWS: [Row; 6] = [
     ("Queueing delay P95, likewise", |_, _, tuned| {
         change(tuned.unshaped.map(|line| line.p95), tuned.chosen.map(|chosen| chosen.p95))
     }),
-    ("Limit of the queueing delay", |_, _, tuned| Some(tuned.limit.to_string())),
+    ("Limit of the queueing delay", |_, _, tuned| tuned.limit.map(|limit| limit.to_string())),
 ];
 
 /// Returns a column for each direction that was tuned, and only rows with a figure.

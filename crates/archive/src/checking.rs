@@ -1,0 +1,177 @@
+//! Whether an archive is whole: every file can be read, every run is there once, and has the rows that it should have.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::columns::Columns;
+use crate::error::ArchiveError;
+use crate::folder::{Archive, Partition, entries};
+use crate::parquet_file::ParquetSource;
+use crate::table::{Row, Table};
+use crate::tables::{DelayRow, FlowRow, RunRow, TABLES};
+use crate::writing::noted_run;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Checked {
+    pub runs: u64,
+    pub files: u64,
+    pub problems: Vec<Problem>,
+    /// Additions that were interrupted. The next `add` or `compact` removes what they have left.
+    pub interrupted: u64,
+}
+
+/// One thing that is wrong.
+#[derive(Debug)]
+pub enum Problem {
+    Unreadable(ArchiveError),
+    /// A file that ends in neither `.parquet` nor is a folder of a partition.
+    Foreign(PathBuf),
+    Doubled {
+        run: String,
+        date: String,
+        times: u64,
+    },
+    /// Rows without their run.
+    Orphans {
+        table: &'static str,
+        run: String,
+        date: String,
+        site: String,
+        rows: u64,
+    },
+    Rows {
+        table: &'static str,
+        run: String,
+        date: String,
+        found: u64,
+        expected: u64,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => error.fmt(f),
+            Self::Foreign(path) => write!(f, "{}: no file of an archive", path.display()),
+            Self::Doubled { run, date, times } => write!(f, "run {run} of {date}: {times} times in table runs"),
+            Self::Orphans { table, run, date, site, rows } => {
+                write!(f, "run {run} of {date}, site {site}: {rows} rows in table {table}, but not in table runs")
+            }
+            Self::Rows { table, run, date, found, expected } => {
+                write!(f, "run {run} of {date}: {found} rows in table {table} instead of {expected}")
+            }
+        }
+    }
+}
+
+/// What a run should have, and what was found of it, in one partition.
+#[derive(Debug, Default)]
+struct RunCounts {
+    times: u64,
+    expected: [u64; 2],
+    found: [u64; 2],
+}
+
+/// Tables whose rows `runs` counts: in `flow_rows` and `delay_rows`.
+const COUNTED: [Table; 2] = [FlowRow::TABLE, DelayRow::TABLE];
+
+impl Archive {
+    /// Reads every file. What is wrong is in the result.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn check(&self) -> Result<Checked, ArchiveError> {
+        let mut checked = Checked::default();
+        let mut days: Vec<String> = Vec::new();
+        for table in TABLES {
+            let partitions = self.partitions(&table)?;
+            days.extend(partitions.iter().map(|partition| partition.date.clone()));
+            for partition in &partitions {
+                let foreign = entries(&partition.path)?;
+                let foreign =
+                    foreign.into_iter().filter(|path| path.extension().is_none_or(|ending| ending != "parquet"));
+                checked.problems.extend(foreign.map(Problem::Foreign));
+            }
+        }
+        days.sort();
+        days.dedup();
+        for day in days {
+            self.check_day(&day, &mut checked)?;
+        }
+        let work = entries(&self.work_folder())?;
+        checked.interrupted = work.iter().filter(|path| noted_run(path).is_some()).count() as u64;
+        Ok(checked)
+    }
+
+    fn check_day(&self, date: &str, checked: &mut Checked) -> Result<(), ArchiveError> {
+        let mut runs: HashMap<(String, String), RunCounts> = HashMap::new();
+        for partition in self.partitions_of_day(&RunRow::TABLE, date)? {
+            read(RunRow::TABLE, &partition, checked, |rows| {
+                let counts = rows.counts("flow_rows").zip(rows.counts("delay_rows"));
+                for (run, (flows, delays)) in rows.texts("run_id").zip(counts) {
+                    let entry = runs.entry((run.unwrap_or_default().to_owned(), partition.site.clone())).or_default();
+                    entry.times += 1;
+                    entry.expected =
+                        [flows, delays].map(|rows| rows.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0));
+                }
+            })?;
+        }
+        for (place, table) in COUNTED.into_iter().enumerate() {
+            for partition in self.partitions_of_day(&table, date)? {
+                read(table, &partition, checked, |rows| {
+                    for run in rows.texts("run_id") {
+                        let entry =
+                            runs.entry((run.unwrap_or_default().to_owned(), partition.site.clone())).or_default();
+                        entry.found[place] += 1;
+                    }
+                })?;
+            }
+        }
+        let mut times: HashMap<&str, u64> = HashMap::new();
+        let mut sorted: Vec<_> = runs.iter().collect();
+        sorted.sort_by_key(|(key, _)| *key);
+        for ((run, site), counts) in sorted {
+            *times.entry(run).or_default() += counts.times;
+            for (place, table) in COUNTED.into_iter().enumerate() {
+                let (found, expected) = (counts.found[place], counts.expected[place]);
+                let (run, date, table) = (run.clone(), date.to_owned(), table.name);
+                if counts.times == 0 && found > 0 {
+                    checked.problems.push(Problem::Orphans { table, run, date, site: site.clone(), rows: found });
+                } else if counts.times > 0 && found != expected {
+                    checked.problems.push(Problem::Rows { table, run, date, found, expected });
+                }
+            }
+        }
+        let mut times: Vec<(&str, u64)> = times.into_iter().collect();
+        times.sort_unstable();
+        for (run, times) in times {
+            checked.runs += u64::from(times > 0);
+            if times > 1 {
+                checked.problems.push(Problem::Doubled { run: run.to_owned(), date: date.to_owned(), times });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads every file of a partition, row group by row group. A file that cannot be read is a problem.
+fn read(
+    table: Table,
+    partition: &Partition,
+    checked: &mut Checked,
+    mut each: impl FnMut(&Columns),
+) -> Result<(), ArchiveError> {
+    for path in partition.files()? {
+        checked.files += 1;
+        let mut whole = || -> Result<(), ArchiveError> {
+            let source = ParquetSource::open(table, &path)?;
+            (0..source.groups()).try_for_each(|group| source.group(group).map(|rows| each(&rows)))
+        };
+        if let Err(error) = whole() {
+            checked.problems.push(Problem::Unreadable(error));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! Runs made from a seed, without measuring: for tests and benches of archives larger than can be stored.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use rrul_model::calendar::date_of_day;
+use rrul_model::units::Delay;
+
+use crate::compaction::LargeFiles;
+use crate::error::ArchiveError;
+use crate::folder::Archive;
+use crate::labels::Site;
+use crate::run_rows::RunRows;
+use crate::sketch::{LOST, bin_of};
+use crate::table::Row;
+use crate::tables::{DelayRow, FlowRow, RunRow};
+use crate::writing::columns;
+
+/// Day of the first runs, counted from 1970: 2026-01-01.
+const FIRST_DAY: i64 = 20_454;
+/// Days over which runs are spread.
+const DAYS: u64 = 30;
+const PROVIDERS: u64 = 20;
+const COUNTRIES: [&str; 5] = ["DE", "FR", "JP", "SE", "US"];
+const SITES: u64 = 2;
+
+/// Numbers from a seed (splitmix64).
+#[derive(Debug, Clone)]
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// The next number below a limit.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.draw() % limit.max(1)
+    }
+}
+
+/// Where and when a run was, and what the rest of it is drawn from.
+struct Beginning {
+    id: String,
+    provider: u64,
+    day: i64,
+    site: Site,
+    numbers: Numbers,
+}
+
+fn beginning(seed: u64, index: u64) -> Beginning {
+    let mut numbers = Numbers(seed ^ index.wrapping_mul(0xd134_2543_de82_ef95));
+    let id = format!("{:016x}{:016x}", numbers.draw(), numbers.draw());
+    let provider = numbers.below(PROVIDERS);
+    let day = FIRST_DAY + numbers.below(DAYS) as i64;
+    let site = format!("site{}", provider % SITES).parse().unwrap_or_default();
+    Beginning { id, provider, day, site, numbers }
+}
+
+/// Writes an archive of so many runs as if they had been added and compacted. It must not exist.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write(archive: &Archive, seed: u64, runs: u64) -> Result<(), ArchiveError> {
+    let mut places: BTreeMap<(i64, Site), Vec<u64>> = BTreeMap::new();
+    for index in 0..runs {
+        let Beginning { day, site, .. } = beginning(seed, index);
+        places.entry((day, site)).or_default().push(index);
+    }
+    for ((day, site), indices) in places {
+        let folder = |table| {
+            let folder = archive.partition_folder(table, &date_of_day(day), site.as_str());
+            fs::create_dir_all(&folder).map_err(ArchiveError::file(&folder))?;
+            Ok(folder)
+        };
+        let folders = [folder(DelayRow::TABLE.name)?, folder(FlowRow::TABLE.name)?, folder(RunRow::TABLE.name)?];
+        let stem = || format!("compact-{seed:016x}");
+        let mut delays = LargeFiles::new(DelayRow::TABLE, &folders[0], stem());
+        let mut flows = LargeFiles::new(FlowRow::TABLE, &folders[1], stem());
+        let mut rows = LargeFiles::new(RunRow::TABLE, &folders[2], stem());
+        for index in indices {
+            let run = run(seed, index);
+            delays.append(columns(&run.delays))?;
+            flows.append(columns(&run.flows))?;
+            rows.append(columns(std::slice::from_ref(&run.run)))?;
+        }
+        delays.finish()?;
+        flows.finish()?;
+        rows.finish()?;
+    }
+    Ok(())
+}
+
+/// Run number `index` of the runs of a seed; always the same. Its sketches are as many as those of a plan with four probe flows.
+pub fn run(seed: u64, index: u64) -> RunRows {
+    let Beginning { id, provider, day, site, mut numbers } = beginning(seed, index);
+    let second = numbers.below(86_400) as i64;
+    let managed = numbers.below(2) == 1;
+    let hour = second / 3600;
+    // Busy evenings, providers that differ, and a queue where none is managed.
+    let idle = 5_000_000 + provider as i64 * 1_000_000;
+    let evening = if (18..23).contains(&hour) { 2 } else { 1 };
+    let loaded = idle + evening * if managed { 4_000_000 } else { 80_000_000 + provider as i64 * 5_000_000 };
+    let mut delays = Vec::new();
+    for class in ["BE", "EF"] {
+        for family in ["ipv4", "ipv6"] {
+            for (phase, delay, packets) in [("idle", idle, 250), ("load", loaded, 3000), ("after", idle, 250)] {
+                let row = |kind: &str, direction: &str| DelayRow {
+                    run_id: Some(id.clone()),
+                    phase: Some(phase.to_owned()),
+                    class: Some(class.to_owned()),
+                    family: Some(family.to_owned()),
+                    direction: Some(direction.to_owned()),
+                    kind: Some(kind.to_owned()),
+                    headline: Some(1),
+                    ..DelayRow::default()
+                };
+                sketch(&mut delays, &row("round_trip", "both"), delay, packets, &mut numbers);
+                if phase != "after" {
+                    let waited = (delay - idle).max(500_000);
+                    sketch(&mut delays, &row("queueing", "down"), waited, packets, &mut numbers);
+                    sketch(&mut delays, &row("queueing", "up"), waited / 2, packets, &mut numbers);
+                }
+            }
+        }
+    }
+    let flows = ["down", "up"].map(|direction| FlowRow {
+        run_id: Some(id.clone()),
+        phase: Some("load".to_owned()),
+        flow: Some(format!("bulk_tcp/BE/{direction}/ipv4")),
+        flow_type: Some("bulk_tcp".to_owned()),
+        class: Some("BE".to_owned()),
+        family: Some("ipv4".to_owned()),
+        direction: Some(direction.to_owned()),
+        goodput_bps: Some(20_000_000),
+        octets: Some(150_000_000),
+        ..FlowRow::default()
+    });
+    let bleached = |numbers: &mut Numbers| if numbers.below(10) < provider % 5 { "bleached" } else { "preserved" };
+    let run = RunRow {
+        run_id: Some(id.clone()),
+        started_at: Some((day * 86_400 + second) * 1_000_000),
+        hour_utc: Some(hour),
+        tool: Some("rrul".to_owned()),
+        plan: Some("rrul".to_owned()),
+        asn: Some(64_496 + provider as i64 % 16),
+        isp: Some(format!("Provider {provider}")),
+        country: Some(COUNTRIES[provider as usize % COUNTRIES.len()].to_owned()),
+        firmware: Some(if day < FIRST_DAY + 15 { "24.10" } else { "25.12" }.to_owned()),
+        aqm_down: Some(if managed { "cake" } else { "none" }.to_owned()),
+        aqm_up: Some(if managed { "cake" } else { "none" }.to_owned()),
+        families: Some("both".to_owned()),
+        validity: Some(if numbers.below(20) == 0 { "invalid" } else { "valid" }.to_owned()),
+        confidence: Some("high".to_owned()),
+        partial: Some(0),
+        idle_p50_ns: Some(idle),
+        load_p95_ns: Some(loaded),
+        bufferbloat: Some(if managed { "A+" } else { "C" }.to_owned()),
+        ef_down: Some(bleached(&mut numbers).to_owned()),
+        ef_up: Some(bleached(&mut numbers).to_owned()),
+        flow_rows: Some(2),
+        delay_rows: Some(delays.len() as i64),
+        ..RunRow::default()
+    };
+    RunRows { date: date_of_day(day), site, run, flows: flows.to_vec(), delays }
+}
+
+/// Bins around that of a delay, most packets in the middle, and a few lost packets.
+fn sketch(rows: &mut Vec<DelayRow>, row: &DelayRow, delay: i64, packets: i64, numbers: &mut Numbers) {
+    let spread: i64 = if packets > 1000 { 18 } else { 8 };
+    let middle = bin_of(Delay(delay)) + numbers.below(9) as i64 - 4;
+    let mut left = packets;
+    for offset in -spread..=spread {
+        let share = (spread + 1 - offset.abs()) * packets / ((spread + 1) * (spread + 1));
+        let n = (share + numbers.below(5) as i64).min(left);
+        left -= n;
+        if n > 0 {
+            rows.push(DelayRow { bin: Some(middle + offset), n: Some(n), ..row.clone() });
+        }
+    }
+    if left > 0 {
+        rows.push(DelayRow { bin: Some(LOST), n: Some(left.min(2)), ..row.clone() });
+    }
+}
