@@ -43,11 +43,16 @@ pub fn seconds_now() -> u64 {
 
 /// Returns local time less UTC now, seconds, by the time zone of this process (tzset(3)).
 pub fn utc_offset() -> i32 {
-    let now: libc::time_t = (wall_now() / 1_000_000_000) as libc::time_t;
+    utc_offset_at(wall_now() / 1_000_000_000)
+}
+
+/// Returns local time less UTC at a time in seconds since 1970, seconds: summer time is that of its date.
+pub fn utc_offset_at(seconds: i64) -> i32 {
+    let time: libc::time_t = seconds as libc::time_t;
     // SAFETY: all bits zero are a valid `tm`: integers, and a null pointer that is not followed.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both point to values of their types; `localtime_r` writes `local` alone.
-    let done = unsafe { libc::localtime_r(&raw const now, &raw mut local) };
+    let done = unsafe { libc::localtime_r(&raw const time, &raw mut local) };
     if done.is_null() { 0 } else { local.tm_gmtoff as i32 }
 }
 

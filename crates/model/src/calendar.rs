@@ -31,6 +31,13 @@ pub fn date_of_day(day: i64) -> String {
     text
 }
 
+/// Date and time of day of a time in seconds since 1970: `2026-01-31 12:34:56`.
+pub fn date_and_time(seconds: i64) -> String {
+    let mut text = rfc3339(seconds as f64).replacen('T', " ", 1);
+    text.truncate("2026-01-31 12:34:56".len());
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +61,7 @@ mod tests {
     fn days_have_dates() {
         assert_eq!(unix_seconds("2024-03-01T00:00:01Z"), Some(1_709_251_201));
         assert_eq!(unix_seconds("2024-03-01T00:00:01"), None);
+        assert_eq!(date_and_time(1_709_251_201), "2024-03-01 00:00:01");
         assert_eq!([0, 19_782, 19_783].map(date_of_day), ["1970-01-01", "2024-02-29", "2024-03-01"]);
     }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use rrul_analysis::scored::{Distance, Scores};
 use rrul_analysis::{Analysis, analyze};
+use rrul_engine::clock;
 use rrul_model::recording::Recording;
 use rrul_view::report::{PastRun, ReportedRun, history_report, report};
 
@@ -57,7 +58,7 @@ fn history(arguments: &ReportArguments) -> Result<Outcome, Failure> {
     let earliest = earliest.map_or(i64::MIN, |since| since.as_secs() as i64);
     let runs = together::of_each(&files, |file| {
         Ok(match store::read(file) {
-            Ok(recording) => PastRun::of(&analyze(&recording)).filter(|run| run.at >= earliest),
+            Ok(recording) => PastRun::of(&analyze(&recording), clock::utc_offset_at).filter(|run| run.at >= earliest),
             Err(failure) => {
                 // One damaged file of a ring hides no other.
                 terminal::say(&format!("rrul: left out: {failure}"));

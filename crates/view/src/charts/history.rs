@@ -49,8 +49,8 @@ pub(crate) const BY_HOUR: Chart = Chart {
 pub struct PastRun {
     /// Seconds since 1970.
     pub at: i64,
-    /// The same as text, by RFC 3339.
-    pub(crate) created: String,
+    /// Time of day less UTC where the history is read, at that time, seconds.
+    pub(crate) utc_offset_s: i32,
     pub(crate) verdict: Verdict,
     /// P95 of one-way queueing delay under load.
     pub(crate) queueing: ByDirection<Option<Delay>>,
@@ -62,8 +62,8 @@ pub struct PastRun {
 }
 
 impl PastRun {
-    /// `None` of a recording without a date.
-    pub fn of(run: &Analysis) -> Option<Self> {
+    /// `None` of a recording without a date. `utc_offset` returns local time less UTC, in seconds, at a time in seconds since 1970.
+    pub fn of(run: &Analysis, utc_offset: impl Fn(i64) -> i32) -> Option<Self> {
         let at = unix_seconds(&run.test.created)?;
         let delays = &run.one_way_delay;
         let queueing = |direction| {
@@ -77,7 +77,7 @@ impl PastRun {
         let loss = run.loss.round_trips;
         Some(Self {
             at,
-            created: run.test.created.clone(),
+            utc_offset_s: utc_offset(at),
             verdict: run.validity.verdict,
             queueing: ByDirection::each(queueing),
             goodput: ByDirection::each(goodput),
@@ -86,10 +86,20 @@ impl PastRun {
         })
     }
 
+    /// Seconds since 1970 by local time.
+    pub(crate) fn local(&self) -> i64 {
+        self.at + i64::from(self.utc_offset_s)
+    }
+
     /// Whether its figures say something of the network.
     pub(crate) fn counts(&self) -> bool {
         self.verdict != Verdict::Invalid
     }
+}
+
+/// What the times of these runs are in: where local time is UTC all along, it is called so.
+pub(crate) fn zone(runs: &[PastRun]) -> &'static str {
+    if runs.iter().all(|run| run.utc_offset_s == 0) { "UTC" } else { "local time" }
 }
 
 /// By what runs are laid side by side.
@@ -104,12 +114,13 @@ struct Across {
     bins: Bins,
     /// The day that the axis begins with.
     first: i64,
+    zone: &'static str,
     side: Side,
 }
 
 impl Across {
     fn of(runs: &[PastRun], bins: Bins) -> Self {
-        let days = || runs.iter().map(|run| run.at.div_euclid(DAY));
+        let days = || runs.iter().map(|run| run.local().div_euclid(DAY));
         let (first, last) = (days().min().unwrap_or(0), days().max().unwrap_or(0));
         let side = match bins {
             Bins::Hours => Side::new(Axis { min: 0.0, max: 24.0, step: 3.0 }, Scale::Linear),
@@ -122,21 +133,22 @@ impl Across {
                 Side { axis, scale: Scale::Linear, ticks: Ticks::Named(named) }
             }
         };
-        Self { bins, first, side }
+        Self { bins, first, zone: zone(runs), side }
     }
 
     fn place(&self, run: &PastRun) -> f64 {
         match self.bins {
-            Bins::Days => (run.at - self.first * DAY) as f64 / DAY as f64,
-            Bins::Hours => run.at.rem_euclid(DAY) as f64 / 3600.0,
+            Bins::Days => (run.local() - self.first * DAY) as f64 / DAY as f64,
+            Bins::Hours => run.local().rem_euclid(DAY) as f64 / 3600.0,
         }
     }
 
-    fn words(&self) -> &'static str {
-        match self.bins {
-            Bins::Days => "date, UTC",
-            Bins::Hours => "hour of day, UTC",
-        }
+    fn words(&self) -> String {
+        let what = match self.bins {
+            Bins::Days => "date",
+            Bins::Hours => "hour of day",
+        };
+        format!("{what}, {}", self.zone)
     }
 }
 
@@ -177,7 +189,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 fn drawn(runs: &[&Analysis], bins: Bins, theme: &Theme) -> Drawing {
-    let past: Vec<PastRun> = runs.iter().filter_map(|run| PastRun::of(run)).collect();
+    let past: Vec<PastRun> = runs.iter().filter_map(|run| PastRun::of(run, |_| 0)).collect();
     draw(&past, bins, theme)
 }
 
@@ -231,7 +243,7 @@ pub(crate) fn draw(runs: &[PastRun], bins: Bins, theme: &Theme) -> Drawing {
 
 /// How many runs, and from when to when.
 pub(crate) fn title(runs: &[PastRun]) -> String {
-    let days = || runs.iter().map(|run| run.at.div_euclid(DAY));
+    let days = || runs.iter().map(|run| run.local().div_euclid(DAY));
     let count = words::counted(runs.len(), "run");
     match days().min().zip(days().max()) {
         None => count,
@@ -243,8 +255,11 @@ pub(crate) fn title(runs: &[PastRun]) -> String {
 /// The median of each direction's delay, and the hour of the day in which it is highest.
 pub(crate) fn worst_hours(runs: &[PastRun]) -> Option<String> {
     let of = |direction: Direction| {
-        let delays =
-            || runs.iter().filter(|run| run.counts()).filter_map(|run| Some((run.at, (*run.queueing.get(direction))?)));
+        let delays = || {
+            runs.iter()
+                .filter(|run| run.counts())
+                .filter_map(|run| Some((run.local(), (*run.queueing.get(direction))?)))
+        };
         let median_of = |hour: Option<i64>| {
             let those = delays().filter(|(at, _)| hour.is_none_or(|hour| at.rem_euclid(DAY) / 3600 == hour));
             let values: Vec<f64> = those.map(|(_, delay)| delay.0 as f64).collect();
@@ -255,7 +270,7 @@ pub(crate) fn worst_hours(runs: &[PastRun]) -> Option<String> {
         let hours = (0..24).filter_map(|hour| Some((hour, median_of(Some(hour))?)));
         let worst = hours.max_by(|one, other| one.1.total_cmp(&other.1));
         let worst = worst.map_or_else(String::new, |(hour, delay)| {
-            format!(", in its worst hour (UTC, {hour}:00 to {}:00) {}", hour + 1, Delay(delay as i64))
+            format!(", in its worst hour ({hour}:00 to {}:00 {}) {}", hour + 1, zone(runs), Delay(delay as i64))
         });
         Some(format!("{} {}{worst}", direction_word(direction).to_lowercase(), Delay(all as i64)))
     };
@@ -284,7 +299,7 @@ impl Panel<'_> {
             unit: self.unit.name.to_owned(),
             note: None,
             x: across.side.clone(),
-            x_words: across.words().to_owned(),
+            x_words: across.words(),
             y: Side::new(axis, self.scale),
             width: PLANE_WIDTH,
             height: HEIGHT,
@@ -339,7 +354,7 @@ mod tests {
     fn past(at: i64, down: i64) -> PastRun {
         PastRun {
             at,
-            created: String::new(),
+            utc_offset_s: 0,
             verdict: Verdict::Valid,
             queueing: ByDirection { up: None, down: Some(Delay(down * 1_000_000)) },
             goodput: ByDirection { up: None, down: None },
@@ -356,9 +371,15 @@ mod tests {
         runs.extend([past(3 * 3600, 900), past(10 * 3600, 10)]);
         assert_eq!(
             worst_hours(&runs).unwrap(),
-            "Queueing delay under load, median of P95: download 10.0 ms, in its worst hour (UTC, 20:00 to 21:00) 300 ms."
+            "Queueing delay under load, median of P95: download 10.0 ms, in its worst hour (20:00 to 21:00 UTC) 300 ms."
         );
         assert_eq!(title(&runs), "8 runs, 1970-01-01 to 1970-01-03");
+        for run in &mut runs {
+            run.utc_offset_s = -9 * 3600;
+        }
+        let words = worst_hours(&runs).unwrap();
+        assert!(words.ends_with("in its worst hour (11:00 to 12:00 local time) 300 ms."), "{words}");
+        assert_eq!(title(&runs), "8 runs, 1969-12-31 to 1970-01-03");
         for run in &mut runs {
             run.verdict = Verdict::Invalid;
         }

@@ -1,12 +1,14 @@
 //! The report of many runs over one line: how it was by date and by hour of day, and a row a run.
 
+use rrul_model::calendar::date_and_time;
+
 use super::data_table::DataTable;
 use super::drawings;
 use super::markup::Markup;
 use super::numbers::Numbers;
 use super::palette::Palette;
 use super::{Data, document, font_measured, reading};
-use crate::charts::history::{BY_DATE, BY_HOUR, Bins, PastRun, draw, title, worst_hours};
+use crate::charts::history::{BY_DATE, BY_HOUR, Bins, PastRun, draw, title, worst_hours, zone};
 use crate::error::ViewError;
 use crate::text::style::unknown;
 use crate::text::tuning::outcome_words::DIRECTIONS;
@@ -58,11 +60,12 @@ fn table(runs: &[PastRun]) -> DataTable {
             DIRECTIONS.map(|direction| run.goodput.get(direction).map_or_else(unknown, |rate| rate.to_string()));
         let lost = run.lost.map_or_else(unknown, words::percent);
         let score = run.score.clone().unwrap_or_else(unknown);
-        let first = [words::date(&run.created), words::verdict_word(run.verdict).to_owned()];
+        let first = [date_and_time(run.local()), words::verdict_word(run.verdict).to_owned()];
         first.into_iter().chain(delays).chain(rates).chain([lost, score]).collect()
     };
+    let when = format!("run, {}", zone(runs));
     let heads = [
-        "run",
+        when.as_str(),
         "verdict",
         "queueing delay down, P95",
         "queueing delay up, P95",
