@@ -73,7 +73,7 @@ DURATION ?= 3600
 
 soak: tools web ## a server under every attack at once for an hour, or DURATION=86400 seconds, beside five clients; prints what it took
 	@scripts/tools test
-	RRUL_SOAK_SECONDS=$(DURATION) $(CARGO) test --release -p rrul --test faults soak:: -- --nocapture
+	RRUL_SOAK_SECONDS=$(DURATION) $(CARGO) test --release -p rrul --test faults soak:: -- --nocapture --test-threads=1
 
 check: tools web ## format, lints, words, spelling and links, licenses and advisories of dependencies
 	@scripts/tools check

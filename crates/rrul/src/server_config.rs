@@ -121,6 +121,16 @@ mod tests {
     }
 
     #[test]
+    fn every_line_of_the_file_that_is_shipped_can_be_put_in_force() {
+        let text = include_str!("../../../packaging/server.toml");
+        let options: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+        let options: Vec<&str> = options.into_iter().filter(|line| line.contains(" = ")).collect();
+        assert!(options.len() > 5, "{options:?}");
+        read(&options.join("\n"), &[]).unwrap();
+        read(text, &[]).unwrap();
+    }
+
+    #[test]
     fn a_mistake_is_one_line_that_names_the_file() {
         for (text, words) in [
             ("prt = 1", "unknown key \"prt\"; known: listen, port"),

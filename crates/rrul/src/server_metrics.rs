@@ -16,11 +16,18 @@ use crate::service::metrics_http::{self, OPEN_METRICS};
 /// Serves them on a thread of its own until the server has gone.
 pub(crate) fn serve(place: &str, server: &Arc<Server>) -> Result<(), Failure> {
     let server = Arc::downgrade(server);
-    metrics_http::serve("--metrics", place, OPEN_METRICS, move || server.upgrade().map(|server| text(&server.counts())))
+    metrics_http::serve("--metrics", place, OPEN_METRICS, move || {
+        let server = server.upgrade()?;
+        #[cfg(feature = "certificates")]
+        let expiry = server.certificate_expiry();
+        #[cfg(not(feature = "certificates"))]
+        let expiry = None;
+        Some(text(&server.counts(), expiry))
+    })
 }
 
-/// The counts as OpenMetrics has them.
-fn text(counts: &ServerCounts) -> String {
+/// The counts as OpenMetrics has them. `expiry` is when the certificate ends, seconds since 1970.
+fn text(counts: &ServerCounts, expiry: Option<u64>) -> String {
     let mut registry = Registry::with_prefix("rrul");
     let gauges = [
         ("sessions", "Sessions that are open", counts.sessions),
@@ -29,6 +36,10 @@ fn text(counts: &ServerCounts) -> String {
     ];
     for (name, about, value) in gauges {
         registry.register(name, about, ConstGauge::new(value as i64));
+    }
+    if let Some(expiry) = expiry {
+        let about = "When the certificate ends, seconds since 1970";
+        registry.register("certificate_expiry_timestamp_seconds", about, ConstGauge::new(expiry as i64));
     }
     let counters = [
         ("sessions_opened", "Sessions that were opened", counts.opened),
@@ -78,9 +89,10 @@ mod tests {
             replayed: 13,
             unsent: 14,
         };
-        let text = text(&counts);
+        let text = text(&counts, Some(18));
         for line in [
             "rrul_sessions 1",
+            "rrul_certificate_expiry_timestamp_seconds 18",
             "rrul_connections 2",
             "rrul_sessions_opened_total 3",
             "rrul_refusals_total{cause=\"no_connection\"} 4",

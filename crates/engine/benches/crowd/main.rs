@@ -1,8 +1,9 @@
-//! What a thousand clients that only probe cost a server, and one another.
+//! What a thousand clients that only probe, and a few that take all they can, cost a server and one another.
 //!
 //! A server in a process of its own over the loopback interface. One client probes 200 times a second for a while alone,
-//! then beside the others, each with a control connection, a test and a probe a second. Held against limits: what is added
-//! to the 99th percentile of that client's round trip, and the server's memory for each of the others. Ends with exit code
+//! then beside a thousand others, each with a control connection, a test and a probe a second; and, at another server, beside
+//! clients that take as much as a server grants, and more. Held against limits: what is added to the 99th percentile of that
+//! client's round trip, its loss beside the greedy ones, and the server's memory for each of the thousand. Ends with exit code
 //! 1 when a limit is not met.
 //!
 //! Standard output, and how it ends, are the result.
@@ -12,6 +13,7 @@
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
+mod greedy;
 #[path = "../../tests/sessions/prober.rs"]
 mod prober;
 #[path = "../../tests/sessions/stranger.rs"]
@@ -23,10 +25,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rrul_engine::server::{Server, ServerOptions};
+use rrul_engine::server::{LoadPolicy, Server, ServerOptions};
 use rrul_proto::control::ClientMessage;
 use rrul_proto::limits::Limits;
-use rrul_proto::test_packet::LEAST_OCTETS;
+use rrul_proto::test_packet::{LEAST_OCTETS, TestPacket};
 
 use prober::Prober;
 use stranger::Stranger;
@@ -35,6 +37,9 @@ const CLIENTS: usize = 1000;
 
 /// Added to the 99th percentile of a round trip.
 const ADDED: Duration = Duration::from_millis(1);
+
+/// Of the probes of one client, lost beside greedy ones.
+const LOST: f64 = 0.001;
 
 /// Bytes of the server's memory for one client.
 const MEMORY: u64 = 64 * 1024;
@@ -52,7 +57,9 @@ const SERVES: &str = "--serve";
 fn serve() -> ExitCode {
     let limits = Limits { sessions: 2 * CLIENTS as u32, ..Limits::default() };
     let addresses = vec![Ipv4Addr::UNSPECIFIED.into()];
-    let server = Server::start(ServerOptions { addresses, port: 0, limits, ..ServerOptions::default() }).unwrap();
+    // Any number of tests may load: what is measured is not whose turn it is.
+    let load = LoadPolicy::Unlimited;
+    let server = Server::start(ServerOptions { addresses, port: 0, limits, load, ..ServerOptions::default() }).unwrap();
     println!("{}", server.addresses()[0].port());
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
     ExitCode::SUCCESS
@@ -81,10 +88,39 @@ fn keep(client: &mut Stranger) {
     client.say(&ClientMessage::Alive);
 }
 
-/// Round trips of one client, ascending.
-fn round_trips(prober: &mut Prober) -> Vec<Duration> {
+/// Round trips of one client.
+struct RoundTrips {
+    /// Ascending.
+    took: Vec<Duration>,
+    lost: usize,
+}
+
+impl RoundTrips {
+    fn percentile(&self, percent: usize) -> Duration {
+        self.took[(self.took.len() * percent / 100).min(self.took.len() - 1)]
+    }
+
+    /// Share of the probes.
+    fn loss(&self) -> f64 {
+        self.lost as f64 / (self.lost + self.took.len()) as f64
+    }
+}
+
+/// Waits until this probe of a client is answered.
+fn is_answered(prober: &Prober, number: u32) -> bool {
+    let mut octets = [0; LEAST_OCTETS];
+    while prober.socket.recv(&mut octets).is_ok() {
+        if TestPacket::read(&octets).is_ok_and(|reply| reply.sequence == number) {
+            return true;
+        }
+    }
+    false
+}
+
+fn round_trips(prober: &mut Prober) -> RoundTrips {
     prober.socket.set_nonblocking(false).unwrap();
     prober.socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut lost = 0;
     let begun = Instant::now();
     let mut measured = Vec::new();
     let mut due = begun;
@@ -93,20 +129,20 @@ fn round_trips(prober: &mut Prober) -> Vec<Duration> {
         due += INTERVAL;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let sent = Instant::now();
+        let number = prober.sent;
         prober.send();
-        prober.socket.recv(&mut [0; LEAST_OCTETS]).expect("a reply");
-        measured.push(sent.elapsed());
+        if is_answered(prober, number) {
+            measured.push(sent.elapsed());
+        } else {
+            lost += 1;
+        }
         if kept.elapsed() > Duration::from_secs(2) {
             keep(&mut prober.client);
             kept = Instant::now();
         }
     }
     measured.sort_unstable();
-    measured
-}
-
-fn percentile(measured: &[Duration], percent: usize) -> Duration {
-    measured[(measured.len() * percent / 100).min(measured.len() - 1)]
+    RoundTrips { took: measured, lost }
 }
 
 /// Has each of these probe once a second, evenly spread, until `stopped`.
@@ -142,11 +178,25 @@ fn start() -> (Child, SocketAddr) {
     (server, SocketAddr::from((Ipv4Addr::LOCALHOST, port.trim().parse().unwrap())))
 }
 
-fn main() -> ExitCode {
-    if std::env::args().any(|word| word == SERVES) {
-        return serve();
+/// Ends a server.
+fn end(mut server: Child) {
+    drop(server.stdin.take());
+    server.wait().unwrap();
+}
+
+/// Prints round trips without others and beside them; what these add to the 99th percentile.
+fn compare(others: &str, alone: &RoundTrips, beside: &RoundTrips) -> Duration {
+    for (name, measured) in [("alone", alone), (others, beside)] {
+        println!("{name}: P50 {:.1?}, P99 {:.1?}", measured.percentile(50), measured.percentile(99));
     }
-    let (mut server, address) = start();
+    let added = beside.percentile(99).saturating_sub(alone.percentile(99));
+    println!("added to the P99: {added:.1?}, limit {ADDED:.1?}");
+    added
+}
+
+/// Whether a thousand clients that probe cost what they may.
+fn beside_a_crowd() -> bool {
+    let (server, address) = start();
     let mut measuring = probing(address, Ipv4Addr::LOCALHOST, "5ms");
     let alone = round_trips(&mut measuring);
     let before = memory(server.id());
@@ -174,18 +224,48 @@ fn main() -> ExitCode {
     probers.iter_mut().for_each(Prober::receive);
     let sent: u64 = probers.iter().map(|prober| u64::from(prober.sent)).sum();
     let answered: u64 = probers.iter().map(|prober| u64::from(prober.answered)).sum();
-    drop(server.stdin.take());
-    server.wait().unwrap();
+    end(server);
     let each = after.saturating_sub(before) / CLIENTS as u64;
-    let added = percentile(&beside, 99).saturating_sub(percentile(&alone, 99));
-    println!("round trip alone: P50 {:.1?}, P99 {:.1?}", percentile(&alone, 50), percentile(&alone, 99));
-    println!("beside {CLIENTS} clients: P50 {:.1?}, P99 {:.1?}", percentile(&beside, 50), percentile(&beside, 99));
+    let added = compare(&format!("beside {CLIENTS} clients"), &alone, &beside);
     println!("their probes: {answered} of {sent} answered");
-    println!("added to the P99: {added:.1?}, limit {ADDED:.1?}");
     println!("memory of the server for each: {:.1} KiB, limit {} KiB", each as f64 / 1024.0, MEMORY / 1024);
-    let met = added <= ADDED && each <= MEMORY && answered == sent;
-    if !met {
-        println!("a limit is not met");
+    added <= ADDED && each <= MEMORY && answered == sent && beside.lost == 0
+}
+
+/// Whether clients that take all they can cost another what they may.
+fn beside_greedy_clients() -> bool {
+    let (server, address) = start();
+    let mut measuring = probing(address, Ipv4Addr::LOCALHOST, "5ms");
+    let alone = round_trips(&mut measuring);
+    let stopped = AtomicBool::new(false);
+    let (beside, steps) = std::thread::scope(|scope| {
+        let greedy = greedy::start(scope, address, &stopped);
+        std::thread::sleep(Duration::from_secs(1));
+        let beside = round_trips(&mut measuring);
+        stopped.store(true, Ordering::Relaxed);
+        let steps: Vec<(&str, u64)> = greedy.into_iter().map(|(name, thread)| (name, thread.join().unwrap())).collect();
+        (beside, steps)
+    });
+    let memory = memory(server.id());
+    end(server);
+    let added = compare("beside greedy clients", &alone, &beside);
+    for (name, steps) in &steps {
+        println!("{name}: {steps}");
     }
-    if met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!("lost: {:.3} %, limit {:.3} %", beside.loss() * 100.0, LOST * 100.0);
+    println!("memory of the server: {:.1} MiB", memory as f64 / (1 << 20) as f64);
+    added <= ADDED && beside.loss() <= LOST && steps.iter().all(|(_, steps)| *steps > 0)
+}
+
+fn main() -> ExitCode {
+    if std::env::args().any(|word| word == SERVES) {
+        return serve();
+    }
+    let met = [beside_a_crowd(), beside_greedy_clients()];
+    if met == [true, true] {
+        ExitCode::SUCCESS
+    } else {
+        println!("a limit is not met");
+        ExitCode::FAILURE
+    }
 }

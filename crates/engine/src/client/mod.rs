@@ -154,7 +154,7 @@ fn run_for(
         ServerMessage::Refused { reason, retry_after } => {
             let reason = printable::field(&reason).into_owned();
             return Err(match retry_after {
-                Some(_) => RunError::Busy { server: options.server.clone(), reason },
+                Some(_) => RunError::Busy { server: options.server.clone(), reason, waits: options.wait },
                 None => refused(reason),
             });
         }

@@ -81,11 +81,13 @@ pub enum RunError {
         server: String,
         reason: String,
     },
-    #[error("{server}: {reason}, or run without --no-wait to wait in line")]
+    #[error("{server}: {reason}{}", if *waits { "" } else { ", or run without --no-wait to wait in line" })]
     Busy {
         /// As the user wrote it.
         server: String,
         reason: String,
+        /// Whether the user waits in line.
+        waits: bool,
     },
     #[error("{server}: {reason}")]
     Access {

@@ -55,7 +55,7 @@ pub(super) fn take_turn(
             ServerMessage::Refused { reason, retry_after } => {
                 let (server, reason) = (server(), printable::field(&reason).into_owned());
                 return Err(match retry_after {
-                    Some(_) => RunError::Busy { server, reason },
+                    Some(_) => RunError::Busy { server, reason, waits: options.wait },
                     None => RunError::Refused { server, reason },
                 });
             }

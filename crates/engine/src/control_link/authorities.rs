@@ -3,13 +3,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rrul_model::printable;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore, ServerConfig};
 
 use super::tls::{KeyError, PROTOCOL};
@@ -158,13 +159,30 @@ fn span(seconds: u64) -> String {
     format!("{count} {unit}")
 }
 
-/// What a server needs to show a certificate; `chain` begins with its own.
+/// The last second in which every certificate of a chain is valid, counted from 1970.
+fn expiry(chain: &[CertificateDer<'_>]) -> Option<u64> {
+    chain.iter().filter_map(not_after).min()
+}
+
+/// The end of a certificate's validity, as it is named when the certificate is held against a day long after it.
+fn not_after(certificate: &CertificateDer<'_>) -> Option<u64> {
+    let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
+    let late = UnixTime::since_unix_epoch(Duration::from_secs(u64::from(u32::MAX) << 16));
+    let algorithms = provider().signature_verification_algorithms.all;
+    match certificate.verify_for_usage(algorithms, &[], &[], late, webpki::KeyUsage::server_auth(), None, None) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => Some(not_after.as_secs()),
+        _ => None,
+    }
+}
+
+/// What a server needs to show a certificate, and until when that is valid; `chain` begins with its own.
 ///
 /// # Errors
 /// When a file has no certificate or no key, or the key is of another certificate.
-pub(super) fn server(chain: &str, key: &str) -> Result<ServerConfig, KeyError> {
+pub(super) fn server(chain: &str, key: &str) -> Result<(ServerConfig, Option<u64>), KeyError> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain.as_bytes()).collect();
     let chain = read.ok().filter(|chain| !chain.is_empty()).ok_or(KeyError::NoCertificate)?;
+    let expiry = expiry(&chain);
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| KeyError::NoPrivateKey)?;
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -178,7 +196,7 @@ pub(super) fn server(chain: &str, key: &str) -> Result<ServerConfig, KeyError> {
     })?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.send_tls13_tickets = 0;
-    Ok(config)
+    Ok((config, expiry))
 }
 
 #[cfg(test)]

@@ -97,7 +97,16 @@ pub struct ServerKey {
     config: Arc<ServerConfig>,
     fingerprint: Fingerprint,
     #[cfg(feature = "certificates")]
-    certified: Option<Arc<ServerConfig>>,
+    certified: Option<Certified>,
+}
+
+/// A certificate that a server shows.
+#[cfg(feature = "certificates")]
+#[derive(Clone)]
+struct Certified {
+    config: Arc<ServerConfig>,
+    /// Until when it and those above it are valid, seconds since 1970.
+    expiry: Option<u64>,
 }
 
 impl ServerKey {
@@ -150,9 +159,15 @@ impl ServerKey {
     /// When the texts have none, or clients would not know the key.
     #[cfg(feature = "certificates")]
     pub fn certified(chain: &str, key: &str, own: Option<Self>) -> Result<Self, KeyError> {
-        let certified = Some(Arc::new(super::authorities::server(chain, key)?));
+        let (config, expiry) = super::authorities::server(chain, key)?;
         let own = own.map_or_else(|| Self::from_pem(key), Ok)?;
-        Ok(Self { certified, ..own })
+        Ok(Self { certified: Some(Certified { config: Arc::new(config), expiry }), ..own })
+    }
+
+    /// Until when its certificate and those above it are valid, seconds since 1970. Absent without a certificate.
+    #[cfg(feature = "certificates")]
+    pub fn certificate_expiry(&self) -> Option<u64> {
+        self.certified.as_ref()?.expiry
     }
 
     pub fn fingerprint(&self) -> &Fingerprint {
@@ -171,7 +186,7 @@ impl ServerKey {
     pub(super) fn config(&self, shown: Shown) -> &Arc<ServerConfig> {
         match shown {
             #[cfg(feature = "certificates")]
-            Shown::Certificate => self.certified.as_ref().unwrap_or(&self.config),
+            Shown::Certificate => self.certified.as_ref().map_or(&self.config, |certified| &certified.config),
             _ => &self.config,
         }
     }

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::thread::{Scope, ScopedJoinHandle};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use rrul_model::flow::FlowId;
@@ -14,12 +15,13 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
 
 use super::access::HeldAccess;
+use super::entrance::AGAIN;
 use super::event::{EventKind, Refusal};
 use super::leased_control::LeasedControl;
 use super::light_handover::LightTest;
 use super::load_turns::Turn;
 use super::reporting::Reports;
-use super::session::{OpenSession, Sending};
+use super::session::{OpenSession, Sending, Session};
 use super::shared::{STACK, Shared};
 use super::traffic::TrafficMeter;
 use super::{admission, reporting};
@@ -47,13 +49,17 @@ pub(super) fn control(stream: ControlStream, open: OpenSession, access: Option<H
     shared.report(EventKind::SessionOpened, Some(session.peer()), with);
     let mut control = LeasedControl::new(stream, session, &shared.turns, access);
     let outcome = match prepare(&mut control, shared) {
-        Ok(Some(Begun { end, clock, origin, turn: None, is_light: true })) if session.is_reflected() => {
+        Ok(Some(Begun { end, clock, origin, turn: None, threads: None, is_light: true })) if session.is_reflected() => {
             return shared.light.take(LightTest { control, open, end, clock, origin });
         }
         Ok(Some(begun)) => measure(&mut control, begun, shared),
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
+    if control.has_given_way() && outcome.is_ok() {
+        let why = "gave its turn to a network that has waited";
+        return shared.report(EventKind::SessionClosed, Some(session.peer()), why);
+    }
     closed(session.peer(), outcome, shared);
 }
 
@@ -74,6 +80,7 @@ struct Begun {
     /// T0 on the session clock.
     origin: i64,
     turn: Option<Turn>,
+    threads: Option<ReservedThreads>,
     /// Whether it does not load the path.
     is_light: bool,
 }
@@ -84,13 +91,14 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
     let limits = &in_force.rules.limits;
     let session = &Arc::clone(&control.session);
     session.ways.prove(control.stream.socket());
-    let environment = Box::new(in_force.environment.clone());
+    let environment = Box::new(in_force.environment(control.has_token()));
     let (token, seals) = (session.token(), session.seal().is_keyed());
     let welcome = ServerMessage::Welcome { token, environment, limits: *limits, hears_alive: true, seals };
     control.say(&welcome)?;
     let mut opened: Option<Arc<Endpoint>> = None;
     let mut is_light_test = false;
     let mut turn: Option<Turn> = None;
+    let mut threads: Option<ReservedThreads> = None;
     let mut finished = false;
     loop {
         match (control.hear()?, &opened) {
@@ -119,14 +127,9 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                         return control.say(&refused(why.to_owned())).map(|()| None);
                     }
                 }
-                if let Err(why) = shared.count_test(session.peer()) {
-                    shared.report(EventKind::Refused(Refusal::Quota), Some(session.peer()), why.to_string());
-                    return control.say(&refused(why.to_string())).map(|()| None);
-                }
                 let rows = ROOM_OF_ONE / size_of::<Observation>();
                 if shared.rows.left() < rows {
-                    let why = "its memory is taken by other tests; try again in a minute";
-                    return control.say(&refused(why.to_owned())).map(|()| None);
+                    return control.say(&lacking("memory", session, shared)).map(|()| None);
                 }
                 let shortest = SAMPLE_INTERVAL.max(Duration::from_secs_f64(flows.len() as f64 / READINGS_PER_SECOND));
                 let interval = sample_interval.clamp(shortest, Duration::from_secs(1));
@@ -134,9 +137,21 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                 let observer = Observer::within(ObservationPoint::Server, shared.rows.part(rows));
                 let end = Arc::new(Endpoint::observed_by(observer, interval, end_of_test));
                 let (admitted, refused) = admission::admit(session, flows, limits, in_force.rules.marks);
-                control.granted(admission::grant(&admitted, length, rate, session.says_alive()));
+                let granted = admission::grant(&admitted, length, rate, session.says_alive());
                 session.open_test(admitted, &end);
-                let state = shared.host_state(&session.ways);
+                if !(is_light_test && session.is_reflected()) {
+                    let count = OWN_THREADS + session.flows_to_send().len();
+                    match ReservedThreads::take(count) {
+                        Ok(reserved) => threads = Some(reserved),
+                        Err(_) => return control.say(&lacking("thread", session, shared)).map(|()| None),
+                    }
+                }
+                if let Err(why) = shared.count_test(session.peer()) {
+                    shared.report(EventKind::Refused(Refusal::Quota), Some(session.peer()), why.to_string());
+                    return control.say(&self::refused(why.to_string())).map(|()| None);
+                }
+                control.granted(granted);
+                let state = shared.host_state(&session.ways, control.has_token());
                 end.health.watch_interfaces(&state);
                 shared.sockets.watched_by(&end.health);
                 opened = Some(end);
@@ -176,7 +191,7 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                 let clock = TestClock { origin: epoch.plus(origin), host };
                 control.begins(clock.origin);
                 let end = Arc::clone(end);
-                return Ok(Some(Begun { end, clock, origin, turn, is_light: is_light_test }));
+                return Ok(Some(Begun { end, clock, origin, turn, threads, is_light: is_light_test }));
             }
             (ClientMessage::Stop, Some(end)) => {
                 end.stop();
@@ -195,7 +210,10 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
 
 /// From T0 to the client's goodbye.
 fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result<(), LinkError> {
-    let Begun { end, clock, origin, turn, .. } = begun;
+    let Begun { end, clock, origin, turn, threads, .. } = begun;
+    if let Some(turn) = &turn {
+        control.loads(turn.test(), &end);
+    }
     let end = &end;
     let session = &Arc::clone(&control.session);
     let until = end.length() + SETTLING;
@@ -204,11 +222,12 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
     let to_send = session.flows_to_send();
     let may_go_on = |octets| shared.count_octets(session.peer(), octets);
     let reports = Reports::new(clock, origin, TrafficMeter::new(&shared.traffic, &session.flows()));
+    let has_token = control.has_token();
     let report = || {
         let outcome = reporting::report(&out, session, end, clock, may_go_on, reports).and_then(|()| {
             let say = |message: &ServerMessage| reporting::send(&out, message);
             let finished = |state| ServerMessage::Finished { state };
-            reporting::send_with_state(say, shared.host_state(&session.ways), finished)
+            reporting::send_with_state(say, shared.host_state(&session.ways, has_token), finished)
         });
         if outcome.is_err() {
             // Who does not take what was observed gets nothing more: the session ends with its reporter.
@@ -218,6 +237,8 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
         drop(turn);
         outcome
     };
+    // In their place those of the test are started.
+    drop(threads);
     std::thread::scope(|scope| {
         let sampler = start(scope, "sampler", || end.sample(until));
         let start_line = start(scope, "start line", || end.start_streams());
@@ -277,6 +298,45 @@ pub(super) fn heed(
     Ok(true)
 }
 
+/// Threads of a test beside those that send packets: its sampler, start line and reporter.
+const OWN_THREADS: usize = 3;
+
+/// Threads that wait in the place of those that a test will need, so that the host has them when it begins.
+struct ReservedThreads {
+    release: Option<Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl ReservedThreads {
+    /// Takes so many.
+    ///
+    /// # Errors
+    /// When the host gives no more; then none is taken.
+    fn take(count: usize) -> io::Result<Self> {
+        let (release, released) = channel();
+        let released = Arc::new(Mutex::new(released));
+        let mut reserved = Self { release: Some(release), threads: Vec::with_capacity(count) };
+        for _ in 0..count {
+            let released = Arc::clone(&released);
+            let wait = move || {
+                let _ = released.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            };
+            let thread = std::thread::Builder::new().name("reserved".to_owned()).stack_size(STACK).spawn(wait)?;
+            reserved.threads.push(thread);
+        }
+        Ok(reserved)
+    }
+}
+
+impl Drop for ReservedThreads {
+    fn drop(&mut self) {
+        drop(self.release.take());
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
 /// Starts a thread of a session; without one the session ends, and the server goes on.
 fn start<'scope>(scope: &'scope Scope<'scope, '_>, name: &str, work: impl FnOnce() + Send + 'scope) -> io::Result<()> {
     start_for(scope, name, work).map(drop)
@@ -298,6 +358,14 @@ fn is_light(rate: Option<u64>) -> bool {
 
 pub(super) fn refused(reason: String) -> ServerMessage {
     ServerMessage::Refused { reason, retry_after: None }
+}
+
+/// This host has no more of something for a test.
+fn lacking(what: &str, session: &Session, shared: &Shared) -> ServerMessage {
+    let why = format!("no {what} is left for this test");
+    shared.report(EventKind::Refused(Refusal::NoSession), Some(session.peer()), why.clone());
+    let reason = format!("it is busy: {why}, try again in {} s", AGAIN.as_secs());
+    ServerMessage::Refused { reason, retry_after: Some(AGAIN) }
 }
 
 /// Others are ahead.

@@ -24,7 +24,7 @@ use crate::tls::Shown;
 const NO_SESSION: &str = "no session is free for this client";
 
 /// In how long a client that found no session may ask again.
-const AGAIN: Duration = Duration::from_secs(2);
+pub(super) const AGAIN: Duration = Duration::from_secs(2);
 
 /// Serves a control connection whose opening has been read, to its end or until its test is handed over.
 pub(super) fn enter(

@@ -11,7 +11,6 @@ use super::listening::Port;
 use super::options::Rules;
 use crate::environment::{self, AddressPair};
 use crate::host_health::HostHealth;
-use crate::privacy::Privacy;
 use crate::socket::drops;
 
 /// Connection attempts that the server's own listeners had no room for, among the kernel's counters.
@@ -23,9 +22,6 @@ const MOST_WAYS: usize = 4;
 /// This host, and with which code points it marks no packet.
 pub(super) fn description(rules: &Rules) -> Environment {
     let mut description = environment::read(rules.privacy);
-    if rules.privacy == Privacy::Strict {
-        description = description.without_profile();
-    }
     let refused = rules.marks.refused();
     if !refused.is_empty() {
         description.abilities.insert(REFUSED_MARKS.to_owned(), refused);

@@ -11,11 +11,12 @@ use rrul_proto::admission::session_lease::{Expiry, Grant, HEARTBEAT_INTERVAL, SI
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
 use super::access::HeldAccess;
-use super::load_turns::{LoadTurns, Turn};
+use super::load_turns::{LoadTurns, TestNumber, Turn};
 use super::reporting::send;
 use super::session::Session;
 use crate::clock::RawTime;
 use crate::control_link::{self, Compression, ControlStream, LinkError};
+use crate::endpoint::Endpoint;
 
 /// How often the lease is looked at.
 pub(super) const LOOKING: Duration = Duration::from_millis(500);
@@ -31,6 +32,9 @@ pub(super) struct LeasedControl {
     access: Option<HeldAccess>,
     lease: SessionLease,
     pace: MessagePace,
+    /// The test that loads, until it has given way.
+    loading: Option<(TestNumber, Arc<Endpoint>)>,
+    has_given_way: bool,
 }
 
 impl LeasedControl {
@@ -43,7 +47,23 @@ impl LeasedControl {
     ) -> Self {
         let now = RawTime::now().0;
         let (lease, pace) = (SessionLease::new(now), MessagePace::new(now));
-        Self { stream, session: Arc::clone(session), turns: Arc::clone(turns), access, lease, pace }
+        let (session, turns) = (Arc::clone(session), Arc::clone(turns));
+        Self { stream, session, turns, access, lease, pace, loading: None, has_given_way: false }
+    }
+
+    /// Whether the session was opened with a token.
+    pub(super) fn has_token(&self) -> bool {
+        self.access.is_some()
+    }
+
+    /// Its test loads from now on, and may have to give way.
+    pub(super) fn loads(&mut self, test: TestNumber, end: &Arc<Endpoint>) {
+        self.loading = Some((test, Arc::clone(end)));
+    }
+
+    /// Whether its test has ended so that another network has its turn.
+    pub(super) fn has_given_way(&self) -> bool {
+        self.has_given_way
     }
 
     pub(super) fn say(&mut self, message: &ServerMessage) -> Result<(), LinkError> {
@@ -101,6 +121,11 @@ impl LeasedControl {
     pub(super) fn look(&mut self) -> Result<(), LinkError> {
         if self.access.as_ref().is_some_and(|access| !access.is_valid()) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "its token is not on the list any more").into());
+        }
+        if let Some((_, end)) = self.loading.take_if(|(test, _)| self.turns.gives_way(*test)) {
+            self.has_given_way = true;
+            end.stop();
+            self.finished();
         }
         let now = RawTime::now().0;
         self.lease.moved(self.session.moved(), now);

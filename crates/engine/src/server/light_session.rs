@@ -201,7 +201,7 @@ impl<'a> LightSession<'a> {
         let LightTest { control, .. } = &self.test;
         let mailbox = &mut self.mailbox;
         let say = |message: &ServerMessage| mailbox.post(&control.stream, message);
-        let state = shared.host_state(&control.session.ways);
+        let state = shared.host_state(&control.session.ways, control.has_token());
         reporting::send_with_state(say, state, |state| ServerMessage::Finished { state })
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rrul_proto::admission::load_queue::{Demand, LoadPolicy, LoadQueue, Place};
+use rrul_proto::admission::load_queue::{Demand, GivingWay, LoadPolicy, LoadQueue, Place};
 
 use crate::clock::RawTime;
 
@@ -37,6 +37,10 @@ pub struct Waits {
     pub time: Duration,
 }
 
+/// Which test a turn is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TestNumber(u64);
+
 /// A test that loads, or waits to; the next follows when this is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -48,18 +52,22 @@ pub(super) struct Turn {
 }
 
 impl LoadTurns {
-    pub(super) fn new(policy: LoadPolicy) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Queue {
-            turns: LoadQueue::new(policy),
-            next: 0,
-            waiting: BTreeMap::new(),
-            waits: Waits::default(),
-        })))
+    pub(super) fn new(policy: LoadPolicy, giving_way: GivingWay) -> Arc<Self> {
+        let mut turns = LoadQueue::new(policy);
+        turns.set_giving_way(giving_way);
+        Arc::new(Self(Mutex::new(Queue { turns, next: 0, waiting: BTreeMap::new(), waits: Waits::default() })))
     }
 
-    /// Changes how much load is taken at one time.
-    pub(super) fn set_policy(&self, policy: LoadPolicy) {
-        self.queue().turns.set_policy(policy);
+    /// Changes how much load is taken at one time, and when a test gives way.
+    pub(super) fn set_policy(&self, policy: LoadPolicy, giving_way: GivingWay) {
+        let mut queue = self.queue();
+        queue.turns.set_policy(policy);
+        queue.turns.set_giving_way(giving_way);
+    }
+
+    /// Whether this test is to end, as another network has waited for long.
+    pub(super) fn gives_way(&self, test: TestNumber) -> bool {
+        self.queue().turns.gives_way(test.0, RawTime::now().0)
     }
 
     /// A test from this address asks for its turn.
@@ -103,6 +111,10 @@ impl Turn {
         place
     }
 
+    pub(super) fn test(&self) -> TestNumber {
+        TestNumber(self.test)
+    }
+
     /// Whether a test of this length and rate is no more than was asked for.
     pub(super) fn covers(&self, length: Duration, rate: Option<u64>) -> bool {
         let rate_fits = self.rate.is_none_or(|most| rate.is_some_and(|rate| rate <= most));
@@ -113,6 +125,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut queue = self.turns.queue();
+        queue.turns.count_time(RawTime::now().0);
         queue.turns.leave(self.test);
         queue.waiting.remove(&self.test);
     }
@@ -127,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_next_follows_when_a_turn_is_dropped_wherever_that_is() {
-        let turns = LoadTurns::new(LoadPolicy::Exclusive);
+        let turns = LoadTurns::new(LoadPolicy::Exclusive, GivingWay::default());
         let ask = || turns.ask(Ipv4Addr::LOCALHOST.into(), TEN, None);
         let (first, second, third) = (ask(), ask(), ask());
         assert_eq!(first.place(), None);
@@ -146,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_turn_covers_what_was_asked_for_and_no_more() {
-        let turns = LoadTurns::new(LoadPolicy::Unlimited);
+        let turns = LoadTurns::new(LoadPolicy::Unlimited, GivingWay::default());
         let turn = turns.ask(Ipv4Addr::LOCALHOST.into(), TEN, Some(5));
         assert!(turn.covers(TEN, Some(5)) && !turn.covers(TEN, Some(6)) && !turn.covers(TEN, None));
         assert!(!turn.covers(TEN + Duration::from_nanos(1), Some(5)));

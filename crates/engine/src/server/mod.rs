@@ -48,8 +48,8 @@ pub use listening::inherited::InheritedError;
 pub use listening::{PortState, PortTrial, try_ports};
 pub use load_turns::Waits;
 pub use options::{
-    AccessList, AccessToken, AllowedMarks, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients, Quota, QuotaLimits,
-    Rules, Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
+    AccessList, AccessToken, AllowedMarks, GivingWay, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients, ProfileFor,
+    Quota, QuotaLimits, Rules, Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
 };
 pub use pages::runtime::PagesError;
 
@@ -107,7 +107,7 @@ impl Server {
             pages,
             traffic: Traffic::default(),
             places: Arc::new(Mutex::new(FairShares::new(options.limits.sessions))),
-            turns: LoadTurns::new(options.load),
+            turns: LoadTurns::new(options.load, options.giving_way),
             in_force: RwLock::new(Arc::new(InForce::new(options.rules()))),
             clock: HostClock::start(options.clock, RawTime::now()),
             key: RwLock::new(options.key.clone()),
@@ -174,6 +174,12 @@ impl Server {
             listen_drops: shared.sockets.listen_drops().unwrap_or(0),
             ..shared.counters.read()
         }
+    }
+
+    /// Until when the certificate in force is valid, seconds since 1970; absent without one.
+    #[cfg(feature = "certificates")]
+    pub fn certificate_expiry(&self) -> Option<u64> {
+        self.shared.key()?.certificate_expiry()
     }
 
     /// How many sessions are open.

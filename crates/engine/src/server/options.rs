@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 pub use rrul_proto::admission::access::{AccessList, AccessToken, MOST_TOKENS, Secret, SecretError};
 pub use rrul_proto::admission::allowed_marks::AllowedMarks;
-pub use rrul_proto::admission::load_queue::LoadPolicy;
+pub use rrul_proto::admission::load_queue::{GivingWay, LoadPolicy};
 pub use rrul_proto::admission::quota::{Quota, QuotaLimits};
 pub use rrul_proto::limits::Limits;
 
@@ -50,6 +50,15 @@ pub enum PlainClients {
     Served,
 }
 
+/// Who is sent what the server's host runs on and how it is set up. What figures are computed with is sent to all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProfileFor {
+    #[default]
+    Everybody,
+    /// Clients that have proven that they have a token.
+    WithToken,
+}
+
 /// A list of tokens that the operator may change while the server runs.
 pub type SharedAccessList = Arc<Mutex<AccessList>>;
 
@@ -58,8 +67,10 @@ pub type SharedAccessList = Arc<Mutex<AccessList>>;
 pub struct Rules {
     pub limits: Limits,
     pub load: LoadPolicy,
+    pub giving_way: GivingWay,
     pub marks: AllowedMarks,
     pub privacy: Privacy,
+    pub profile: ProfileFor,
 }
 
 /// How a server is to run.
@@ -72,10 +83,14 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// How many tests may load the server's line at one time.
     pub load: LoadPolicy,
+    /// When one of them ends so that another network has its turn.
+    pub giving_way: GivingWay,
     /// How packets may be marked.
     pub marks: AllowedMarks,
     /// Whether the host's name, its addresses and the names of its interfaces may be sent to clients.
     pub privacy: Privacy,
+    /// Who is sent more of the host than a test needs; no one when `privacy` is strict.
+    pub profile: ProfileFor,
     /// Whose tokens open sessions; absent when everybody may.
     pub access: Option<SharedAccessList>,
     /// By what clients recognize this server at first; without it control connections are not encrypted.
@@ -92,7 +107,8 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// Those that may change later.
     pub(super) fn rules(&self) -> Rules {
-        Rules { limits: self.limits, load: self.load, marks: self.marks, privacy: self.privacy }
+        let Self { limits, load, giving_way, marks, privacy, profile, .. } = *self;
+        Rules { limits, load, giving_way, marks, privacy, profile }
     }
 }
 
@@ -103,8 +119,10 @@ impl Default for ServerOptions {
             port: rrul_proto::PORT,
             limits: Limits::default(),
             load: LoadPolicy::default(),
+            giving_way: GivingWay::default(),
             marks: AllowedMarks::default(),
             privacy: Privacy::Open,
+            profile: ProfileFor::default(),
             access: None,
             key: None,
             plain: PlainClients::default(),

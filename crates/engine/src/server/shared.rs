@@ -16,7 +16,7 @@ use super::event::{EventKind, ServerEvent};
 use super::host::{self, LISTEN_DROPS, OwnSockets, Ways};
 use super::light_handover::LightHandover;
 use super::load_turns::LoadTurns;
-use super::options::{Rules, ServerOptions};
+use super::options::{ProfileFor, Rules, ServerOptions};
 use super::pages::runtime::Pages;
 use super::session::Sessions;
 use super::traffic::Traffic;
@@ -37,13 +37,25 @@ pub(super) const STACK: usize = 512 << 10;
 /// Rules that are in force.
 pub(super) struct InForce {
     pub(super) rules: Rules,
-    /// This host as clients may see it, read once: reading it disturbs what is being measured.
-    pub(super) environment: Environment,
+    /// This host, read once: reading it disturbs what is being measured.
+    environment: Environment,
 }
 
 impl InForce {
     pub(super) fn new(rules: Rules) -> Self {
         Self { rules, environment: host::description(&rules) }
+    }
+
+    /// This host as a client may see it.
+    pub(super) fn environment(&self, has_token: bool) -> Environment {
+        let environment = self.environment.clone();
+        if self.sends_profile(has_token) { environment } else { environment.without_profile() }
+    }
+
+    /// Whether a client is sent more of this host than its test needs.
+    fn sends_profile(&self, has_token: bool) -> bool {
+        let Rules { privacy, profile, .. } = self.rules;
+        privacy == Privacy::Open && (has_token || profile == ProfileFor::Everybody)
     }
 }
 
@@ -102,7 +114,7 @@ impl Shared {
     pub(super) fn change(&self, rules: Rules) {
         if self.in_force().rules != rules {
             self.places.lock().unwrap_or_else(PoisonError::into_inner).resize(rules.limits.sessions);
-            self.turns.set_policy(rules.load);
+            self.turns.set_policy(rules.load, rules.giving_way);
             *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(InForce::new(rules));
         }
     }
@@ -140,13 +152,16 @@ impl Shared {
     }
 
     /// This host now, as far as packets to a client pass it.
-    pub(super) fn host_state(&self, ways: &Ways) -> HostState {
-        let state = environment::read_state(&ways.proven(), Extent::InUse);
-        let mut state = match self.in_force().rules.privacy {
-            Privacy::Open => state,
+    pub(super) fn host_state(&self, ways: &Ways, has_token: bool) -> HostState {
+        let in_force = self.in_force();
+        let mut state = environment::read_state(&ways.proven(), Extent::InUse);
+        if in_force.rules.privacy == Privacy::Strict {
             // The client's own address is no secret to it.
-            Privacy::Strict => state.without_names().without_profile(),
-        };
+            state = state.without_names();
+        }
+        if !in_force.sends_profile(has_token) {
+            state = state.without_profile();
+        }
         state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
         state
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rrul_engine::client::{Families, PlaceInLine, RunError, RunObserver, RunOptions, run};
-use rrul_engine::server::{LoadPolicy, Server, ServerOptions};
+use rrul_engine::server::{GivingWay, LoadPolicy, Server, ServerOptions};
 use rrul_model::flow::AddressFamily;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::{End, Frame, Header};
@@ -14,7 +14,7 @@ use rrul_model::time::TestTime;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
 use crate::common::{options, plan, record, server};
-use crate::stranger::{Stranger, flows};
+use crate::stranger::{PATIENCE, Stranger, flows};
 
 const LOAD: &str = "title = \"l\"\nphases = { load = \"500ms\" }\n[flow.b]\ntype = \"bulk_tcp\"\ndirection = \"down\"\n\
     component = \"load\"\n";
@@ -195,4 +195,33 @@ fn two_networks_that_take_all_they_can_leave_places_for_others() {
     let held: Vec<Stranger> = hosts.filter_map(|(network, host)| open(network, host)).collect();
     assert_eq!(held.len(), 16, "a quarter of the places each");
     assert!(open(3, 1).is_some(), "a third network");
+}
+
+#[test]
+fn a_network_that_has_had_its_share_gives_way_to_one_that_has_waited() {
+    let giving_way = GivingWay { share: Duration::from_secs(1), patience: Duration::from_secs(1) };
+    let addresses = vec![Ipv4Addr::UNSPECIFIED.into()];
+    let server = Server::start(ServerOptions { addresses, port: 0, giving_way, ..ServerOptions::default() }).unwrap();
+    let long = "title = \"l\"\nphases = { load = \"60s\" }\n[flow.b]\ntype = \"bulk_tcp\"\ndirection = \"down\"\n\
+        component = \"load\"\npacing_rate = \"8Mbit/s\"\n";
+    let port = server.addresses()[0].port();
+    let greedy = RunOptions { server: format!("127.0.0.1:{port}"), ..over_ipv4(&server, long, true) };
+    std::thread::scope(|scope| {
+        let greedy = scope.spawn(|| course(&greedy).unwrap());
+        let begun = Instant::now();
+        while server.counts().octets == 0 {
+            assert!(begun.elapsed() < PATIENCE, "no load");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let other = Stranger::try_from((Ipv4Addr::LOCALHOST, port).into(), IpAddr::from([127, 0, 9, 1]));
+        let mut other = other.expect("a place");
+        let asked = Instant::now();
+        other.say(&ClientMessage::Turn { length: LENGTH, rate: None, wait: true });
+        while !matches!(other.hear(), ServerMessage::Turn) {
+            other.say(&ClientMessage::Alive);
+        }
+        assert!(asked.elapsed() >= Duration::from_secs(1), "{:?}", asked.elapsed());
+        let ended = greedy.join().unwrap().partial.expect("incomplete");
+        assert!(ended.starts_with("the server ended the test at "), "{ended}");
+    });
 }

@@ -12,7 +12,8 @@ use rrul_engine::client::Families;
 use rrul_engine::control_link::ServerKey;
 use rrul_engine::server::{Server, ServerOptions};
 use rrul_model::environment::FORGED_PACKETS;
-use rrul_model::flow::AddressFamily;
+use rrul_model::flow::{AddressFamily, FlowId};
+use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_proto::test_packet::{Kind, TestPacket};
 
@@ -169,8 +170,63 @@ fn forged_packets_are_counted_at_the_client_and_change_no_figure() {
         assert!((0..1_000_000_000).contains(&held), "{row:?}");
     }
     let events: Vec<_> = recording.events().map(|(_, event)| event).collect();
+    let voice = voice_packets(&recording, ObservationPoint::Client);
+    assert!(voice > 50, "{voice} packets of voice: {events:?}");
     let (replies, exchanges) = (replies.len(), exchanges(&recording));
     assert!(replies + exchanges > 100, "{replies} replies, {exchanges} exchanges: {events:?}");
+}
+
+/// Asserts that each packet of the voice flows was taken once, and returns their number.
+fn voice_packets(recording: &Recording, point: ObservationPoint) -> usize {
+    let is_voice = |flow: FlowId| {
+        let spec = recording.header.flows.iter().find(|spec| spec.id == flow);
+        spec.is_some_and(|spec| spec.flow_type == "voip")
+    };
+    let mut taken = BTreeSet::new();
+    for row in
+        recording.tables_of(point).flat_map(|tables| tables.packet_received.rows()).filter(|row| is_voice(row.flow))
+    {
+        assert!(taken.insert((row.flow, row.sequence)), "{row:?} twice");
+    }
+    taken.len()
+}
+
+#[test]
+fn forged_packets_towards_the_server_are_counted_and_neither_answered_nor_taken() {
+    let (injected, traced) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let answers: Arc<Mutex<BTreeMap<(u16, u32), u32>>> = Arc::default();
+    let (count, asked, seen) = (Arc::clone(&injected), Arc::clone(&traced), Arc::clone(&answers));
+    let tamper: Tamper = Arc::new(move |to, packet| {
+        let kind = TestPacket::read(packet).ok().map(|packet| (packet.kind, packet.flow, packet.sequence));
+        match (to, kind) {
+            (To::Client, Some((Kind::TraceReply, flow, sequence))) => {
+                *seen.lock().unwrap().entry((flow, sequence)).or_default() += 1;
+            }
+            // To a socket of the trace's own, which counts nothing.
+            (To::Server, Some((Kind::TraceReply, ..))) => {}
+            (To::Server, _) if packet.starts_with(b"RR") => {
+                asked.fetch_add(u64::from(kind.is_some_and(|(kind, ..)| kind == Kind::Trace)), Ordering::Relaxed);
+                count.fetch_add(1, Ordering::Relaxed);
+                // The last octet before the padding of the shortest packet.
+                let mut forged = packet.to_vec();
+                forged[31] ^= 0xff;
+                return vec![forged, packet.to_vec()];
+            }
+            _ => {}
+        }
+        vec![packet.to_vec()]
+    });
+    let (recording, server) = tested(FLOWS, &tamper);
+    let (injected, counted) = (injected.load(Ordering::Relaxed), server.counts().forged);
+    // What comes after the session's end belongs to none.
+    assert!((injected * 8 / 10..=injected).contains(&counted), "{counted} of {injected} counted");
+    let taken = voice_packets(&recording, ObservationPoint::Server);
+    assert!(taken > 50, "{taken} packets of voice");
+    let answers = answers.lock().unwrap();
+    let traced = traced.load(Ordering::Relaxed);
+    assert!(answers.len() as u64 >= traced / 2 && !answers.is_empty(), "{answers:?} of {traced}");
+    assert!(answers.values().all(|count| *count == 1), "{answers:?}");
+    assert_eq!(forged(&recording), Some(0));
 }
 
 #[test]

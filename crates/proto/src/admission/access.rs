@@ -190,6 +190,17 @@ impl AccessList {
         Ok(Bearer { id: token.secret.digest, name: token.name.clone() })
     }
 
+    /// How many tokens it has, expired ones too.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The names of tokens that are accepted no more at `now`, seconds since 1970.
+    pub fn expired(&self, now: u64) -> impl Iterator<Item = &str> {
+        let expired = move |token: &&AccessToken| token.expires.is_some_and(|expires| now >= expires);
+        self.0.iter().filter(expired).map(|token| token.name.as_str())
+    }
+
     /// Whether the token of a session is still accepted; one that expires meanwhile is.
     pub fn has(&self, bearer: &Bearer) -> bool {
         self.0.iter().any(|token| token.secret.digest == bearer.id)
@@ -230,6 +241,8 @@ mod tests {
         assert_eq!(list.bearer(&proof, &CHALLENGE, b"tls", 100), Err(AccessError::Expired));
         assert_eq!(list.bearer(&proof, &CHALLENGE, b"", 0), Err(AccessError::Unknown));
         assert_eq!(list.bearer(&proof, &Challenge([8; 32]), b"tls", 0), Err(AccessError::Unknown));
+        assert_eq!((list.count(), list.expired(99).count()), (2, 0));
+        assert_eq!(list.expired(100).collect::<Vec<_>>(), ["home"]);
         let wrong = Secret::from_text("correct-horse-batterz").unwrap().prove(&CHALLENGE, b"tls");
         assert_eq!(list.bearer(&wrong, &CHALLENGE, b"tls", 0), Err(AccessError::Unknown));
         assert_eq!(AccessList::default().bearer(&proof, &CHALLENGE, b"tls", 0), Err(AccessError::Unknown));

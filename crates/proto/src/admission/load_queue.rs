@@ -1,7 +1,8 @@
 //! Whose load is next: tests that fill a path run one after another, or together within what the operator allows.
 //!
 //! Networks take turns: each test that waits is as far behind as its network has asked for before (start-time fair queueing,
-//! Goyal, Vin and Cheng 1996, with the length of a test as its cost). So a network that asks for much waits behind its own tests.
+//! Goyal, Vin and Cheng 1996, with the length of a test as its cost). So a network that asks for much waits behind its own tests. And
+//! one that has loaded for long of late gives way to one that has waited.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -40,6 +41,33 @@ impl FromStr for LoadPolicy {
     }
 }
 
+/// When a test that runs gives way to one of another network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GivingWay {
+    /// How long a network may load within an hour before others need not wait for it.
+    pub share: Duration,
+    /// How long they wait all the same.
+    pub patience: Duration,
+}
+
+impl Default for GivingWay {
+    fn default() -> Self {
+        Self { share: Duration::from_mins(2), patience: Duration::from_mins(1) }
+    }
+}
+
+/// The time in which a network's share comes back.
+const SHARE_PERIOD: Duration = Duration::from_hours(1);
+
+/// How long a network has loaded of late: its share leaks out of this in [`SHARE_PERIOD`].
+#[derive(Debug, Clone, Copy, Default)]
+struct Loaded {
+    /// Nanoseconds.
+    level: i64,
+    /// When it was that.
+    at: i64,
+}
+
 /// The load that a test asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
@@ -61,14 +89,20 @@ pub struct Place {
 #[derive(Debug)]
 struct Running {
     test: u64,
+    network: Prefix,
     rate: Option<u64>,
     ends: i64,
+    /// Up to when its time is counted.
+    counted: i64,
 }
 
 #[derive(Debug)]
 struct Waiting {
     test: u64,
+    network: Prefix,
     demand: Demand,
+    /// When it was first seen to wait.
+    since: Option<i64>,
     /// Its turn: the lowest is next. Nanoseconds of load that its network was ahead.
     turn: u128,
     /// Whether its network had asked for nothing that it has not had by then: it goes before others of the same turn.
@@ -79,6 +113,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub struct LoadQueue {
     policy: LoadPolicy,
+    giving_way: GivingWay,
     running: Vec<Running>,
     /// In the order of their turns.
     waiting: Vec<Waiting>,
@@ -86,6 +121,8 @@ pub struct LoadQueue {
     now_serving: u128,
     /// Up to which turn each network has asked.
     asked: HashMap<Prefix, u128>,
+    /// Of networks that have loaded within the last hour.
+    loaded: HashMap<Prefix, Loaded>,
 }
 
 impl LoadQueue {
@@ -97,6 +134,11 @@ impl LoadQueue {
     /// Changes how much load is taken at one time. Tests that run go on.
     pub fn set_policy(&mut self, policy: LoadPolicy) {
         self.policy = policy;
+    }
+
+    /// Changes when a test gives way.
+    pub fn set_giving_way(&mut self, giving_way: GivingWay) {
+        self.giving_way = giving_way;
     }
 
     /// This test asks for its turn; the number is the caller's. A test that has asked already keeps its place.
@@ -111,22 +153,57 @@ impl LoadQueue {
         *asked = turn.saturating_add(demand.length.as_nanos());
         // Behind all that have the same turn: they came before.
         let place = self.waiting.partition_point(|waiting| (waiting.turn, !waiting.is_fresh) <= (turn, !is_fresh));
-        self.waiting.insert(place, Waiting { test, demand, turn, is_fresh });
+        self.waiting.insert(place, Waiting { test, network, demand, since: None, turn, is_fresh });
     }
 
     /// Grants every test whose turn has come, and returns them in order.
     pub fn grant(&mut self, now: i64) -> Vec<u64> {
+        self.count_time(now);
         let mut granted = Vec::new();
         while self.waiting.first().is_some_and(|next| self.has_room(next.demand)) {
-            let Waiting { test, demand, turn, .. } = self.waiting.remove(0);
+            let Waiting { test, network, demand, turn, .. } = self.waiting.remove(0);
             let length = i64::try_from(demand.length.as_nanos()).unwrap_or(i64::MAX);
-            self.running.push(Running { test, rate: demand.rate, ends: now.saturating_add(length) });
+            let (rate, ends) = (demand.rate, now.saturating_add(length));
+            self.running.push(Running { test, network, rate, ends, counted: now });
             self.now_serving = self.now_serving.max(turn);
             granted.push(test);
         }
         let serving = self.now_serving;
         self.asked.retain(|_, turn| *turn > serving);
+        for waiting in &mut self.waiting {
+            waiting.since.get_or_insert(now);
+        }
         granted
+    }
+
+    /// Counts how long the tests that run have loaded: before one leaves, and now and then.
+    pub fn count_time(&mut self, now: i64) {
+        for Running { network, counted, .. } in &mut self.running {
+            let took = now.saturating_sub(*counted).max(0);
+            *counted = now.max(*counted);
+            let loaded = self.loaded.entry(*network).or_default();
+            let level = self.giving_way.left(*loaded, now).saturating_add(took);
+            // No more than what leaks out in an hour more than a share: then the network has a share again.
+            *loaded = Loaded { level: level.min(nanoseconds(self.giving_way.share).saturating_mul(2)), at: now };
+        }
+        let giving_way = self.giving_way;
+        self.loaded.retain(|_, loaded| giving_way.left(*loaded, now) > 0);
+    }
+
+    /// Whether a test that runs is to end: its network has had its share of late, and one that has not has waited for long.
+    pub fn gives_way(&mut self, test: u64, now: i64) -> bool {
+        self.count_time(now);
+        let Some(running) = self.running.iter().find(|running| running.test == test) else { return false };
+        let share = nanoseconds(self.giving_way.share);
+        let has_had_share = |network: &Prefix| {
+            self.loaded.get(network).is_some_and(|loaded| self.giving_way.left(*loaded, now) > share)
+        };
+        let patience = nanoseconds(self.giving_way.patience);
+        let has_waited = |since: Option<i64>| since.is_some_and(|since| now.saturating_sub(since) >= patience);
+        let is_kept_waiting = |waiting: &Waiting| {
+            waiting.network != running.network && has_waited(waiting.since) && !has_had_share(&waiting.network)
+        };
+        has_had_share(&running.network) && self.waiting.iter().any(is_kept_waiting)
     }
 
     /// A test has ended, or waits no longer.
@@ -170,6 +247,19 @@ impl LoadQueue {
             }
         }
     }
+}
+
+impl GivingWay {
+    /// What is left of the time that a network has loaded.
+    fn left(self, loaded: Loaded, now: i64) -> i64 {
+        let passed = i128::from(now.saturating_sub(loaded.at).max(0));
+        let leaked = passed * i128::from(nanoseconds(self.share)) / SHARE_PERIOD.as_nanos().cast_signed();
+        loaded.level.saturating_sub(i64::try_from(leaked).unwrap_or(i64::MAX)).max(0)
+    }
+}
+
+fn nanoseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -263,6 +353,79 @@ mod tests {
             longest = longest.max(waited.unwrap());
         }
         assert!(longest <= TEST, "{longest} s");
+    }
+
+    /// Two networks ask again for a test of ten minutes whenever one has ended. How long a third waits that asks at this second.
+    fn waits_beside_long_tests(arrival: i64) -> i64 {
+        const TEST: i64 = 600;
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        let mut running: Option<(u64, i64)> = None;
+        let waited = (0..).find_map(|second| {
+            let now = second * SECOND;
+            for test in 0..32 {
+                queue.ask(test, host(1 + test as u8 / 16, 1), of_seconds(TEST.cast_unsigned()));
+            }
+            if second == arrival {
+                queue.ask(u64::MAX, host(3, 1), of_seconds(16));
+            }
+            if let Some((test, ends)) = running
+                && (ends <= second || queue.gives_way(test, now))
+            {
+                queue.count_time(now);
+                queue.leave(test);
+                running = None;
+            }
+            for test in queue.grant(now) {
+                running = Some((test, second + TEST));
+            }
+            queue.runs(u64::MAX).then_some(second - arrival)
+        });
+        waited.unwrap_or_default()
+    }
+
+    #[test]
+    fn beside_two_networks_with_long_tests_a_third_waits_for_a_minute_at_most() {
+        // Once both have had their share of the hour.
+        let longest = (2400..6000).step_by(61).map(waits_beside_long_tests).max();
+        assert_eq!(longest, Some(60));
+        // Before, each has its share.
+        let first = waits_beside_long_tests(1);
+        assert!((120..=250).contains(&first), "{first} s");
+    }
+
+    #[test]
+    fn a_test_gives_way_to_no_network_that_has_had_its_share_and_to_none_of_its_own() {
+        let ran = |queue: &mut LoadQueue, test, network, from: i64, to: i64| {
+            queue.ask(test, host(network, 1), of_seconds(1000));
+            assert_eq!(queue.grant(from * SECOND), vec![test]);
+            queue.count_time(to * SECOND);
+            queue.leave(test);
+        };
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        ran(&mut queue, 1, 1, 0, 200);
+        queue.ask(2, host(2, 1), of_seconds(1000));
+        queue.grant(200 * SECOND);
+        for (test, network) in [(3, 1), (4, 2)] {
+            queue.ask(test, host(network, 9), of_seconds(16));
+        }
+        queue.grant(200 * SECOND);
+        assert!(!queue.gives_way(2, 500 * SECOND), "the first has had its share, and the other is its own");
+        queue.ask(5, host(5, 1), of_seconds(16));
+        queue.grant(500 * SECOND);
+        assert!(!queue.gives_way(2, 559 * SECOND) && queue.gives_way(2, 560 * SECOND));
+        assert!(!queue.gives_way(5, 560 * SECOND), "it does not run");
+    }
+
+    #[test]
+    fn a_share_comes_back_within_an_hour() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        queue.ask(1, host(1, 1), of_seconds(240));
+        queue.grant(0);
+        queue.count_time(240 * SECOND);
+        queue.leave(1);
+        assert!(!queue.loaded.is_empty());
+        queue.count_time(7500 * SECOND);
+        assert!(queue.loaded.is_empty(), "nothing is kept of a network that has been away: {:?}", queue.loaded);
     }
 
     #[test]

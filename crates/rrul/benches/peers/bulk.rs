@@ -5,10 +5,11 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::Finding;
-use crate::bed::{Bed, SERVER_ADDRESS, children_time};
+use crate::bed::{Bed, SERVER_ADDRESS, Served, children_time};
 
 const SECONDS: f64 = 6.0;
 const ROUNDS: usize = 5;
+const ENCRYPTED_ROUNDS: usize = 3;
 
 const PLAN: &str = r#"
 title = "four streams each way, nothing else"
@@ -57,10 +58,33 @@ pub(crate) fn measure(bed: &Bed) -> Vec<Finding> {
     }]
 }
 
+/// The load is not encrypted in an encrypted test: it costs what it costs in a plain one.
+pub(crate) fn encrypted(bed: &Bed) -> Finding {
+    println!("\n# the same load in plain and encrypted tests, in turns");
+    let server = bed.rrul_server_with_key();
+    let mut costs = [("never", f64::INFINITY), ("always", f64::INFINITY)];
+    for _ in 0..ENCRYPTED_ROUNDS {
+        for (encrypt, least) in &mut costs {
+            *least = least.min(round(bed, &server, &["--encrypt", encrypt]).cost());
+        }
+    }
+    let [(_, plain), (_, encrypted)] = costs;
+    println!("least of {ENCRYPTED_ROUNDS}: plain {plain:.4} s/GB, encrypted {encrypted:.4} s/GB");
+    Finding {
+        what: "processor time per GB, encrypted test to plain, least of each",
+        measured: encrypted / plain,
+        limit: 1.1,
+        unit: "",
+    }
+}
+
 fn rrul(bed: &Bed) -> Round {
-    let server = bed.rrul_server();
+    round(bed, &bed.rrul_server(), &[])
+}
+
+fn round(bed: &Bed, server: &Served, options: &[&str]) -> Round {
     let before = server.processor_time();
-    let (summary, client) = bed.rrul_run(PLAN, &[]);
+    let (summary, client) = bed.rrul_run_with(PLAN, &[], options);
     let rate = |direction: &str| summary["goodput"][direction]["sum_bps"].as_f64().unwrap_or(0.0);
     let gigabytes = (rate("up") + rate("down")) * SECONDS / 8e9;
     Round { gigabytes, seconds: client + server.processor_time() - before }

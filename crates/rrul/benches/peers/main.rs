@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     }
     let bed = bed::Bed::new();
     let mut findings = bulk::measure(&bed);
+    findings.push(bulk::encrypted(&bed));
     findings.extend(probes::measure(&bed));
     findings.extend(probes::authenticated(&bed));
     println!();

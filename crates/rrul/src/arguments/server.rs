@@ -31,6 +31,12 @@ pub(crate) struct ServerArguments {
     /// that names no rate has it to itself. Without it tests that load take turns. Tests of probes alone run at any time.
     #[arg(long, value_name = "EGRESS", help_heading = "Limits")]
     pub(crate) egress: Option<rrul_engine::server::LoadPolicy>,
+    /// Time an hour that a network may load while others wait
+    ///
+    /// A test of a network (/24 of IPv4, /48 of IPv6) that has loaded for longer within the last hour ends once another network, which has
+    /// not, has waited for 60 s. Its recording is incomplete and says that the server ended the test.
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = rrul_model::units::parse_duration, help_heading = "Limits")]
+    pub(crate) share: std::time::Duration,
     /// Mark packets with these classes only [default: all but CS6,CS7]
     ///
     /// CLASSES are names such as BE,EF,AF41, or all. A flow of another class is refused alone; replies that ask for one leave unmarked.
@@ -42,7 +48,12 @@ pub(crate) struct ServerArguments {
     /// 0bit/s refuses floods.
     #[arg(long, value_name = "RATE", default_value = "0bit/s", help_heading = "Limits")]
     pub(crate) allow_flood: rrul_model::units::BitRate,
-    /// Send clients no names, addresses, versions or settings of this host
+    /// Send every client kernel, processor and settings of this host
+    ///
+    /// Without it kernel, processor, kernel settings and counters of the whole host are sent only to clients with a token (--tokens).
+    #[arg(long, conflicts_with = "private", help_heading = "Privacy")]
+    pub(crate) tell_host: bool,
+    /// Send no client names, addresses, versions or settings of this host
     ///
     /// Left out are host name, addresses, interface names, kernel, processor, kernel settings and counters of the whole host. Load of
     /// the processors, drops of the server's sockets and the interfaces of the test are still sent: verdicts need them.

@@ -12,7 +12,7 @@ use rrul_engine::hangup;
 use rrul_engine::privacy::Privacy;
 #[cfg(feature = "log")]
 use rrul_engine::server::take_inherited;
-use rrul_engine::server::{Limits, PlainClients, QuotaLimits, Rules, Server, ServerOptions};
+use rrul_engine::server::{GivingWay, Limits, PlainClients, ProfileFor, QuotaLimits, Rules, Server, ServerOptions};
 
 use crate::arguments::ServerArguments;
 use crate::failure::Failure;
@@ -43,14 +43,16 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
     if arguments.config.is_some() || key.is_some() {
         hangup::watch();
     }
-    let Rules { limits, load, marks, privacy } = rules(&arguments);
+    let Rules { limits, load, giving_way, marks, privacy, profile } = rules(&arguments);
     let options = ServerOptions {
         addresses: arguments.listen.clone(),
         port: arguments.port,
         limits,
         marks,
         load,
+        giving_way,
         privacy,
+        profile,
         key: key.clone(),
         plain: if arguments.allow_plain { PlainClients::Served } else { PlainClients::Refused },
         access: access.as_ref().map(AccessFile::list),
@@ -162,8 +164,10 @@ fn rules(arguments: &ServerArguments) -> Rules {
             ..Limits::default()
         },
         load: arguments.egress.unwrap_or_default(),
+        giving_way: GivingWay { share: arguments.share, ..GivingWay::default() },
         marks: arguments.dscp.unwrap_or_default(),
         privacy: if arguments.private { Privacy::Strict } else { Privacy::Open },
+        profile: if arguments.tell_host { ProfileFor::Everybody } else { ProfileFor::WithToken },
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn share_line(options: &RunOptions, stop: &AtomicBool) -> Result<Opti
             return Err(RunError::Stopped);
         }
         if !options.wait {
-            return Err(RunError::Busy { server: options.server.clone(), reason });
+            return Err(RunError::Busy { server: options.server.clone(), reason, waits: false });
         }
         if !std::mem::replace(&mut told, true) {
             terminal::say(&format!("rrul: waiting: {reason}"));

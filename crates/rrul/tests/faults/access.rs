@@ -204,3 +204,23 @@ fn a_new_key_is_in_force_after_a_hangup_and_a_test_that_runs_goes_on() {
     assert!(matches!(run.code, Some(0 | 1)), "{run:#?}");
     server.assert_sound();
 }
+
+#[test]
+fn a_check_names_tokens_that_have_expired_and_a_list_that_others_may_read() {
+    let folder = Folder::new();
+    let check = || end_of(rrul(&folder, &["server", "--check", "--port", "0", "--tokens", "tokens"]));
+    let tokens = folder.file("tokens");
+    for (text, line) in [
+        (format!("{ALICE}\n{BOB}\n"), "ok       tokens: tokens: 2 accepted\n"),
+        (format!("{ALICE} expires=2020-01-01\n{BOB}\n"), "note     tokens: tokens: 1 expired (alice); remove"),
+        (format!("{ALICE} expires=2020-01-01\n"), "problem  tokens: tokens: no token is accepted now"),
+    ] {
+        write(&tokens, &text);
+        let run = check();
+        assert!(run.stdout.contains(line), "{line} {run:#?}");
+        assert_eq!(run.code, Some(i32::from(line.starts_with("problem"))), "{run:#?}");
+    }
+    fs::set_permissions(&tokens, Permissions::from_mode(0o644)).unwrap();
+    let run = check();
+    assert!(run.stdout.contains("problem  tokens: tokens: ") && run.code == Some(1), "{run:#?}");
+}

@@ -230,3 +230,26 @@ fn files_that_do_not_belong_together_are_one_line() {
     alone(&["--certificate", "server.pem"]).complains(&["--certificate needs --certificate-key FILE"]);
     alone(&["--certificate-key", "other.key"]).complains(&["--certificate-key needs --certificate FILE"]);
 }
+
+#[test]
+fn a_check_names_the_end_of_a_certificate_and_keys_that_do_not_fit() {
+    let authority = Authority::new("authority");
+    let folder = folder(&authority, &["lab.example"], VALID);
+    let check = |more: &[&str]| {
+        let options =
+            ["server", "--check", "--port", "0", "--certificate", "server.pem", "--certificate-key", "server.key"];
+        end_of(rrul(&folder, &[&options[..], more].concat()))
+    };
+    let good = check(&[]);
+    assert!(good.stdout.contains("ok       certificate: valid until 2096-01-01"), "{good:#?}");
+    assert!(good.stdout.contains("ok       key: SHA256:"), "{good:#?}");
+    write_certificate(&folder, &authority.certificate(&["lab.example"], PAST));
+    let expired = check(&[]);
+    assert_eq!(expired.code, Some(1), "{expired:#?}");
+    assert!(expired.stdout.contains("problem  certificate: expired on 2021-01-01"), "{expired:#?}");
+    let (certificate, _) = authority.certificate(&["lab.example"], VALID);
+    folder.write("server.pem", certificate);
+    let other = check(&[]);
+    assert_eq!(other.code, Some(1), "{other:#?}");
+    assert!(other.stdout.contains("problem  key: server.key: this is not the key of the certificate"), "{other:#?}");
+}

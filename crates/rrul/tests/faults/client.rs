@@ -39,7 +39,7 @@ pub(crate) fn flows() -> Vec<FlowSpec> {
     flows_of(SHORT)
 }
 
-fn flows_of(plan: &str) -> Vec<FlowSpec> {
+pub(crate) fn flows_of(plan: &str) -> Vec<FlowSpec> {
     let vocabulary = vocabulary();
     let surroundings = Surroundings { flow_types: &vocabulary, find: &|_| None };
     TestPlan::read("short", "short.toml", plan, &[], &surroundings).unwrap().flows(&[AddressFamily::Ipv4])

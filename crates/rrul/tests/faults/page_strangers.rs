@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MOST_OPEN: usize = 256;
 
 /// A page, and a flow that is none.
-const PAGES: &str = "
+pub(crate) const PAGES: &str = "
 title = \"pages\"
 phases = { idle = \"4s\" }
 [flow.page]
@@ -71,11 +71,11 @@ impl Visitor {
     }
 }
 
-fn host(token: Token, flow: u16) -> String {
+pub(crate) fn host(token: Token, flow: u16) -> String {
     SessionName { label: "www", flow, token }.to_string()
 }
 
-fn get(host: &str) -> Vec<u8> {
+pub(crate) fn get(host: &str) -> Vec<u8> {
     format!("GET /rrul2013/0 HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes()
 }
 
@@ -89,7 +89,7 @@ fn hello(host: &str) -> Vec<u8> {
 }
 
 /// The first packet of a QUIC connection that belongs to this flow.
-fn initial(token: Token, flow: u16) -> Vec<u8> {
+pub(crate) fn initial(token: Token, flow: u16) -> Vec<u8> {
     static COUNT: AtomicU16 = AtomicU16::new(0);
     let identifier = connection_id(token, flow, COUNT.fetch_add(1, Ordering::Relaxed));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -2,20 +2,24 @@
 //! small as it was. `make soak` runs it for an hour (DURATION).
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rrul_engine::control_link::{Compression, read, write};
+use rrul_engine::control_link::{Compression, ControlStream, read, write};
+use rrul_model::flow::FlowSpec;
 use rrul_model::random::Random;
 use rrul_proto::control::{ClientMessage, ServerMessage};
-use rrul_proto::opening::{ClientOpening, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::name_question::{Question, RecordKind};
+use rrul_proto::opening::{ClientOpening, Offers, Purpose, SERVER_OCTETS, ServerOpening, Status};
+use rrul_proto::session_name::SessionName;
 use rrul_proto::test_packet::{Kind, LEAST_OCTETS};
 use rrul_proto::token::Token;
 
-use crate::client::flows;
-use crate::endurance::{Holdings, holdings};
-use crate::program::{Folder, Server, end_of, run_short, wait_until};
+use crate::client::{flows, flows_of};
+use crate::endurance::{Holdings, holdings, vanish};
+use crate::page_strangers::{PAGES, get, host, initial};
+use crate::program::{Folder, Server, end_of, rrul, run_short, wait_until};
 use crate::strangers::packet;
 use crate::verdict::Verdict;
 
@@ -43,7 +47,7 @@ fn length() -> Duration {
 /// A step of an attack, by its number; what the server does to it is no concern of its own.
 type Attack = fn(SocketAddr, u64) -> io::Result<()>;
 
-const ATTACKS: [(&str, Attack); 7] = [
+const ATTACKS: [(&str, Attack); 12] = [
     ("silent connections", stay_silent),
     ("abandoned sessions", abandon),
     ("bytes of no sense", send_nonsense),
@@ -51,6 +55,11 @@ const ATTACKS: [(&str, Attack); 7] = [
     ("floods of messages", flood_with_messages),
     ("unread streams", read_nothing),
     ("many connections", open_many),
+    ("stolen tokens", use_stolen_tokens),
+    ("forged packets of encrypted sessions", forge_packets),
+    ("handshakes of no sense", shake_no_hands),
+    ("questions for names", ask_for_names),
+    ("QUIC and pages", ask_for_pages),
 ];
 
 fn connect(server: SocketAddr) -> io::Result<TcpStream> {
@@ -79,13 +88,30 @@ fn session(server: SocketAddr) -> io::Result<(TcpStream, Token)> {
     }
 }
 
+/// Asks for a test of these flows.
+fn open(control: &mut impl Write, flows: &[FlowSpec]) -> io::Result<()> {
+    let length = Duration::from_secs(4);
+    let open = ClientMessage::Open { flows: flows.to_vec(), length, sample_interval: Duration::from_millis(10) };
+    write(control, &open, Compression::Never).map_err(io::Error::other)
+}
+
+/// Opens a session with a test of these flows, and hears that it is granted. Returns the number of the first flow of this type.
+fn granted(server: SocketAddr, flows: &[FlowSpec], kind: &str) -> io::Result<(TcpStream, Token, u16)> {
+    let (mut control, token) = session(server)?;
+    open(&mut control, flows)?;
+    match read(&mut control, Duration::from_secs(5), Compression::Allowed).map_err(io::Error::other)? {
+        ServerMessage::Opened { .. } => {}
+        _ => return Err(io::ErrorKind::ConnectionRefused.into()),
+    }
+    let flow = flows.iter().find(|flow| flow.flow_type == kind).ok_or(io::ErrorKind::NotFound)?;
+    Ok((control, token, flow.id.0))
+}
+
 /// Opens a test of `short.toml`, and its streams.
 fn test(server: SocketAddr) -> io::Result<(TcpStream, Token, Vec<TcpStream>)> {
     let (mut control, token) = session(server)?;
     let flows = flows();
-    let length = Duration::from_secs(4);
-    let open = ClientMessage::Open { flows: flows.clone(), length, sample_interval: Duration::from_millis(10) };
-    write(&mut control, &open, Compression::Never).map_err(io::Error::other)?;
+    open(&mut control, &flows)?;
     let bulk = flows.iter().filter(|flow| flow.flow_type == "bulk_tcp");
     let streams = bulk.map(|flow| accepted(server, Purpose::Stream, token, flow.id.0)).collect::<io::Result<_>>()?;
     Ok((control, token, streams))
@@ -166,12 +192,121 @@ fn open_many(server: SocketAddr, _: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Bytes that came back for so many questions, both together.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
+
+/// Counts what comes back to an address that is owed nothing.
+fn expect_silence(socket: &UdpSocket) -> io::Result<()> {
+    socket.set_read_timeout(Some(Duration::from_millis(5)))?;
+    if socket.recv(&mut [0; 2048]).is_ok() {
+        REPLIES.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// From another address than the session's, and after its end.
+fn use_stolen_tokens(server: SocketAddr, round: u64) -> io::Result<()> {
+    let (control, token, flow) = granted(server, &flows(), "udp_probe")?;
+    let elsewhere = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 9), 0))?;
+    elsewhere.connect(server)?;
+    for kind in [Kind::Greeting, Kind::Test] {
+        elsewhere.send(&packet(kind, token, flow, LEAST_OCTETS + (round % 1000) as usize))?;
+    }
+    expect_silence(&elsewhere)?;
+    drop(control);
+    accepted(server, Purpose::Stream, token, 0).map(drop)
+}
+
+/// With the token of an encrypted session, and without its keys.
+fn forge_packets(server: SocketAddr, _: u64) -> io::Result<()> {
+    let mut stream = connect(server)?;
+    stream.write_all(&ClientOpening::control(Offers::TLS.and(Offers::SEALS)).encode())?;
+    stream.read_exact(&mut [0; SERVER_OCTETS])?;
+    let until = Instant::now() + Duration::from_secs(5);
+    let (mut control, _) = ControlStream::connect(stream, until).map_err(io::Error::other)?;
+    let welcome = read(&mut control, Duration::from_secs(5), Compression::Allowed).map_err(io::Error::other)?;
+    let ServerMessage::Welcome { token, .. } = welcome else { return Err(io::ErrorKind::InvalidData.into()) };
+    let flows = flows();
+    open(&mut control, &flows)?;
+    let socket = UdpSocket::bind((unspecified(server), 0))?;
+    socket.connect(server)?;
+    for flow in &flows {
+        for kind in [Kind::Greeting, Kind::Test, Kind::Reply] {
+            socket.send(&packet(kind, token, flow.id.0, LEAST_OCTETS))?;
+        }
+    }
+    expect_silence(&socket)?;
+    accepted(server, Purpose::Stream, token, flows[0].id.0).map(drop)
+}
+
+/// Begins TLS, and goes on with something else or nothing.
+fn shake_no_hands(server: SocketAddr, round: u64) -> io::Result<()> {
+    let mut stream = connect(server)?;
+    stream.write_all(&ClientOpening::control(Offers::TLS).encode())?;
+    stream.read_exact(&mut [0; SERVER_OCTETS])?;
+    let mut octets = vec![0; (round % 3000) as usize];
+    Random(round).fill(&mut octets);
+    // A record of TLS, or what is none.
+    let begun = if round.is_multiple_of(2) { &[0x16, 3, 1, 0x0b, 0xb8, 1, 0, 0x0b, 0xb4][..] } else { &[] };
+    stream.write_all(&[begun, &octets].concat())
+}
+
+const LOOKUPS: &str =
+    "title = \"t\"\nphases = { load = \"4s\" }\n[flow.d]\ntype = \"dns_lookup\"\ncomponent = \"web\"\n";
+
+/// With a token that is good, and with one that is not.
+fn ask_for_names(server: SocketAddr, round: u64) -> io::Result<()> {
+    let (_control, token, flow) = granted(server, &flows_of(LOOKUPS), "dns_lookup")?;
+    let socket = UdpSocket::bind((unspecified(server), 0))?;
+    socket.connect(server)?;
+    socket.set_read_timeout(Some(Duration::from_millis(20)))?;
+    for number in 0..50 {
+        let stranger = number % 5 == 0;
+        let token = if stranger { Token([9; 16]) } else { token };
+        let label = format!("q{round}-{number}");
+        let name = SessionName { label: &label, flow, token }.to_string();
+        let question = Question::new(number, &name, RecordKind::A).map_err(io::Error::other)?.encode();
+        socket.send(&question)?;
+        let answered = socket.recv(&mut [0; 2048]).unwrap_or(0) as u64;
+        if stranger && answered > 0 {
+            REPLIES.fetch_add(1, Ordering::Relaxed);
+        }
+        ASKED.fetch_add(question.len() as u64, Ordering::Relaxed);
+        ANSWERED.fetch_add(answered, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Begins connections of QUIC for a session and for none, asks for pages without reading them, and vanishes.
+fn ask_for_pages(server: SocketAddr, round: u64) -> io::Result<()> {
+    let (_control, token, flow) = granted(server, &flows_of(PAGES), "web_page")?;
+    let socket = UdpSocket::bind((unspecified(server), 0))?;
+    socket.connect(server)?;
+    socket.send(&initial(Token([9; 16]), flow))?;
+    expect_silence(&socket)?;
+    let mut octets = initial(token, flow);
+    for _ in 0..4 {
+        socket.send(&octets)?;
+        let place = 40 + (round % 1000) as usize;
+        octets[place] ^= 1;
+    }
+    let unread: Vec<TcpStream> = (0..8).map(|_| connect(server)).collect::<io::Result<_>>()?;
+    for mut stream in &unread {
+        stream.write_all(&get(&host(token, flow)))?;
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    Ok(())
+}
+
 /// One client that tests until the end; how often.
 fn test_honestly(server: &Server, name: &str, until: Instant) -> u64 {
     let mut runs = 0;
     while Instant::now() < until {
         let folder = Folder::with_plan();
-        let ended = end_of(run_short(&folder, name, &[]));
+        let mut run = run_short(&folder, name, &[]);
+        run.env("XDG_DATA_HOME", folder.path());
+        let ended = end_of(run);
         let verdict = Verdict::of(&folder.file("out.rrul"));
         let doubts = verdict.doubts();
         assert!(doubts.iter().all(|doubt| EXPECTED.contains(doubt)), "{doubts:?} {ended:#?}\n{}", server.log());
@@ -183,7 +318,11 @@ fn test_honestly(server: &Server, name: &str, until: Instant) -> u64 {
 
 #[test]
 fn honest_clients_get_their_results_beside_every_attack_at_once() {
-    let mut server = Server::listening(&["127.0.0.1", "::1"], &[]);
+    let keys = Folder::new();
+    let key = keys.file("server.key");
+    assert_eq!(end_of(rrul(&keys, &["key", "new", "server.key"])).code, Some(0));
+    // Honest clients encrypt.
+    let mut server = Server::listening(&["127.0.0.1", "::1"], &["--key", key.to_str().unwrap(), "--allow-plain"]);
     let attacked = server.address();
     // From another network than the attacks, as on the Internet.
     let name = format!("[::1]:{}", server.port());
@@ -224,11 +363,41 @@ fn honest_clients_get_their_results_beside_every_attack_at_once() {
     for ((name, _), steps) in ATTACKS.iter().zip(&steps) {
         println!("{name}: {}", steps.load(Ordering::Relaxed));
     }
+    let (asked, answered) = (ASKED.load(Ordering::Relaxed), ANSWERED.load(Ordering::Relaxed));
+    println!("{answered} bytes of answers to {asked} bytes of questions for names");
     println!("{runs} honest runs; at rest {idle:?}, at most {most:?}, afterwards {after:?}");
     assert!(runs >= HONEST as u64);
     assert_eq!(REPLIES.load(Ordering::Relaxed), 0, "replies to packets of no session");
+    assert!(answered > 0 && 2 * answered <= 3 * asked, "{answered} bytes for {asked}");
     assert!(most.memory <= MOST_MEMORY, "{most:?}");
     assert!(after.memory <= idle.memory.max(20 << 10) + MOST_GROWTH, "at rest {idle:?}, afterwards {after:?}");
     assert!(after.descriptors <= idle.descriptors + 4, "at rest {idle:?}, afterwards {after:?}");
+    server.assert_sound();
+}
+
+/// Sessions one after another, without RRUL_SOAK_SECONDS and with it.
+const SESSIONS: (usize, usize) = (1_000, 100_000);
+
+#[test]
+fn sessions_without_number_leave_no_memory_thread_or_descriptor() {
+    let count = if std::env::var_os("RRUL_SOAK_SECONDS").is_some() { SESSIONS.1 } else { SESSIONS.0 };
+    let mut server = Server::start(&[]);
+    let process = server.process();
+    let idle = holdings(process);
+    (0..200).for_each(|round| vanish(&server, round));
+    // What the first sessions open is for all.
+    let mut warm = holdings(process);
+    wait_until("the end of the first sessions", || {
+        warm = holdings(process);
+        warm.threads == idle.threads && warm.descriptors <= idle.descriptors + 2
+    });
+    (0..count).for_each(|round| vanish(&server, round));
+    wait_until("a server at rest", || {
+        let now = holdings(process);
+        (now.threads, now.descriptors) == (warm.threads, warm.descriptors)
+    });
+    let after = holdings(process);
+    println!("{count} sessions: before {warm:?}, after {after:?}");
+    assert!(after.memory <= warm.memory + MOST_GROWTH, "before {warm:?}, after {after:?}");
     server.assert_sound();
 }

@@ -4,7 +4,13 @@ use std::fmt;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+#[cfg(feature = "certificates")]
+use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+#[cfg(feature = "certificates")]
+use rrul_engine::control_link::ServerKey;
 use rrul_engine::scheduling;
 use rrul_engine::server::{Limits, PortState, PortTrial, QuotaLimits, try_ports};
 use rustix::process::{Resource, getrlimit};
@@ -13,6 +19,7 @@ use crate::arguments::ServerArguments;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::say;
+use crate::secret_files::{self, AccessFile};
 use crate::server_config;
 use crate::server_state::{self, ServerState};
 
@@ -27,6 +34,10 @@ const LEAST_TCP_BUFFER: u64 = 4 << 20;
 
 /// The kernel's own default of the receive buffer of a UDP socket, bytes.
 const LEAST_UDP_BUFFER: u64 = 212_992;
+
+/// Days before its end when a certificate is to be renewed: programs that renew them do so earlier.
+#[cfg(feature = "certificates")]
+const RENEWAL_DAYS: u64 = 14;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,11 +93,14 @@ pub(crate) fn execute(given: ServerArguments) -> Outcome {
         findings.push(host.ipv6());
     }
     findings.push(firewall(arguments.port));
+    findings.extend(identity(&arguments));
+    findings.extend(arguments.tokens.as_deref().map(tokens));
     findings.extend(arguments.state.as_deref().map(state));
     #[cfg(feature = "metrics")]
     findings.extend(arguments.metrics.as_deref().map(metrics));
     findings.push(descriptors(getrlimit(Resource::Nofile).maximum, arguments.max_sessions));
     findings.push(realtime(&scheduling::realtime_ability()));
+    findings.push(user(rustix::process::geteuid().is_root()));
     findings.extend([host.clock(), host.congestion_control(), host.tcp_buffers(), host.udp_buffer()]);
     findings.iter().for_each(say);
     if findings.iter().any(|finding| finding.grade == Grade::Problem) { Outcome::Doubtful } else { Outcome::Good }
@@ -107,6 +121,69 @@ fn firewall(port: u16) -> Finding {
         "not visible from here; open TCP and UDP port {port}, and test from another host: rrul run <this host> --plan ping"
     );
     Finding::new(Grade::Note, "firewall", words)
+}
+
+/// By what clients would recognize the server, and until when.
+fn identity(arguments: &ServerArguments) -> Vec<Finding> {
+    match secret_files::server_identity(arguments) {
+        Ok(None) => Vec::new(),
+        Ok(Some(key)) => {
+            let mut findings = vec![Finding::new(Grade::Good, "key", key.fingerprint().to_string())];
+            #[cfg(feature = "certificates")]
+            findings.extend(certificate(&key, seconds_now()));
+            findings
+        }
+        Err(failure) => vec![Finding::new(Grade::Problem, "key", failure.to_string())],
+    }
+}
+
+#[cfg(feature = "certificates")]
+fn certificate(key: &ServerKey, now: u64) -> Option<Finding> {
+    let end = key.certificate_expiry()?;
+    let day = day(end);
+    let days = end.saturating_sub(now) / 86_400;
+    Some(if end <= now {
+        let words = format!("expired on {day}, so that clients refuse the server; renew it");
+        Finding::new(Grade::Problem, "certificate", words)
+    } else if days < RENEWAL_DAYS {
+        let words = format!("expires in {days} days, on {day}; renew it, then reload or restart the server");
+        Finding::new(Grade::Note, "certificate", words)
+    } else {
+        Finding::new(Grade::Good, "certificate", format!("valid until {day}"))
+    })
+}
+
+/// The list of who may test.
+fn tokens(path: &Path) -> Finding {
+    let list = match AccessFile::open(path.to_owned()) {
+        Ok(file) => file.list(),
+        Err(failure) => return Finding::new(Grade::Problem, "tokens", failure.to_string()),
+    };
+    let list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    let expired: Vec<&str> = list.expired(seconds_now()).collect();
+    let path = path.display();
+    match (list.count(), expired.len()) {
+        (all, gone) if all == gone => {
+            Finding::new(Grade::Problem, "tokens", format!("{path}: no token is accepted now, so that nobody can test"))
+        }
+        (all, 0) => Finding::new(Grade::Good, "tokens", format!("{path}: {all} accepted")),
+        (_, gone) => {
+            let names: Vec<&str> = expired.into_iter().filter(|name| !name.is_empty()).collect();
+            let whose = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+            Finding::new(Grade::Note, "tokens", format!("{path}: {gone} expired{whose}; remove or renew their lines"))
+        }
+    }
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The day of a second since 1970, UTC.
+#[cfg(feature = "certificates")]
+fn day(second: u64) -> String {
+    let time = UNIX_EPOCH.checked_add(Duration::from_secs(second)).unwrap_or(UNIX_EPOCH);
+    humantime::format_rfc3339_seconds(time).to_string().chars().take(10).collect()
 }
 
 fn state(path: &Path) -> Finding {
@@ -158,6 +235,17 @@ fn realtime(ability: &str) -> Finding {
             let words = format!("missing, so that replies are late on a busy host: {why}");
             Finding::new(Grade::Note, "real-time priority", words)
         }
+    }
+}
+
+/// Whose rights a server would have.
+fn user(is_root: bool) -> Finding {
+    if is_root {
+        let words =
+            "root, whose rights no server needs; run it by its unit (systemctl start rrul-server) or as another user";
+        Finding::new(Grade::Note, "user", words)
+    } else {
+        Finding::new(Grade::Good, "user", "not root")
     }
 }
 
@@ -309,6 +397,7 @@ mod tests {
             (poor.tcp_buffers(), "104 Mbit/s at 80 ms; raise it to 4194304"),
             (poor.udp_buffer(), "net.core.rmem_max is 65536 bytes"),
             (descriptors(Some(1024), 1024), "1024 open files at most, 5184 needed"),
+            (user(true), "root, whose rights no server needs; run it by its unit"),
             (realtime("no: EPERM; give CAP_SYS_NICE"), "give CAP_SYS_NICE"),
         ] {
             let line = finding.to_string();
@@ -316,5 +405,6 @@ mod tests {
         }
         assert_eq!(descriptors(None, 1024).grade, Grade::Good);
         assert_eq!(realtime("yes").grade, Grade::Good);
+        assert_eq!(user(false).grade, Grade::Good);
     }
 }
