@@ -137,11 +137,17 @@ proptest! {
             check(&running, &demands, egress)?;
         }
         for round in 0..=asked.len() {
-            for granted in queue.grant(round as i64) {
+            // A minute for each.
+            let now = round as i64 * 60_000_000_000;
+            for granted in queue.grant(now) {
                 prop_assert!(served.insert(granted), "granted once");
                 running.insert(granted);
             }
             check(&running, &demands, egress)?;
+            for test in 0..asked.len() as u64 {
+                let gives_way = queue.gives_way(test, now);
+                prop_assert!(!gives_way || running.contains(&test) && queue.is_wanted(), "{} gives way", test);
+            }
             if let Some(first) = running.pop_first() {
                 queue.leave(first);
             }
