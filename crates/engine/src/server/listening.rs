@@ -17,7 +17,7 @@ use crate::socket::shared_port;
 const CONGESTION_CONTROL: &str = "cubic";
 
 /// Connections that may wait to be accepted.
-const BACKLOG: i32 = 256;
+const BACKLOG: i32 = 4096;
 
 /// How many port numbers to try when the kernel may choose, as one free for TCP may be taken for UDP.
 const TRIES: u32 = 16;

@@ -207,7 +207,7 @@ fn forged_packets_towards_the_server_are_counted_and_neither_answered_nor_taken(
             (To::Server, _) if packet.starts_with(b"RR") => {
                 asked.fetch_add(u64::from(kind.is_some_and(|(kind, ..)| kind == Kind::Trace)), Ordering::Relaxed);
                 count.fetch_add(1, Ordering::Relaxed);
-                // The last octet before the padding of the shortest packet.
+                // The last byte before the padding of the shortest packet.
                 let mut forged = packet.to_vec();
                 forged[31] ^= 0xff;
                 return vec![forged, packet.to_vec()];

@@ -164,7 +164,7 @@ fn tokens(path: &Path) -> Finding {
     let path = path.display();
     match (list.count(), expired.len()) {
         (all, gone) if all == gone => {
-            Finding::new(Grade::Problem, "tokens", format!("{path}: no token is accepted now, so that nobody can test"))
+            Finding::new(Grade::Problem, "tokens", format!("{path}: no token is accepted now, so that every client is refused"))
         }
         (all, 0) => Finding::new(Grade::Good, "tokens", format!("{path}: {all} accepted")),
         (_, gone) => {
