@@ -13,7 +13,7 @@ use rrul_proto::admission::quota::{Quota, QuotaError};
 use super::client_quota::ClientQuotas;
 use super::counters::Counters;
 use super::event::{EventKind, ServerEvent};
-use super::host::{self, LISTEN_DROPS, OwnSockets, Ways};
+use super::host::{self, HOST_LISTEN_DROPS, LISTEN_DROPS, OwnSockets, Ways};
 use super::light_handover::LightHandover;
 use super::load_turns::LoadTurns;
 use super::options::{ProfileFor, Rules, ServerOptions};
@@ -160,7 +160,9 @@ impl Shared {
             state = state.without_names();
         }
         if !in_force.sends_profile(has_token) {
+            let of_host = state.kernel_counters.remove(HOST_LISTEN_DROPS);
             state = state.without_profile();
+            state.kernel_counters.extend(of_host.map(|drops| (HOST_LISTEN_DROPS.to_owned(), drops)));
         }
         state.kernel_counters.extend(self.sockets.listen_drops().map(|drops| (LISTEN_DROPS.to_owned(), drops)));
         state

@@ -163,9 +163,11 @@ fn tokens(path: &Path) -> Finding {
     let expired: Vec<&str> = list.expired(seconds_now()).collect();
     let path = path.display();
     match (list.count(), expired.len()) {
-        (all, gone) if all == gone => {
-            Finding::new(Grade::Problem, "tokens", format!("{path}: no token is accepted now, so that every client is refused"))
-        }
+        (all, gone) if all == gone => Finding::new(
+            Grade::Problem,
+            "tokens",
+            format!("{path}: no token is accepted now, so that every client is refused"),
+        ),
         (all, 0) => Finding::new(Grade::Good, "tokens", format!("{path}: {all} accepted")),
         (_, gone) => {
             let names: Vec<&str> = expired.into_iter().filter(|name| !name.is_empty()).collect();
