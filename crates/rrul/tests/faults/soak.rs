@@ -13,7 +13,7 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::name_question::{Question, RecordKind};
 use rrul_proto::opening::{ClientOpening, Offers, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::session_name::SessionName;
-use rrul_proto::test_packet::{Kind, LEAST_OCTETS};
+use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 
 use crate::client::{flows, flows_of};
@@ -147,19 +147,21 @@ fn send_nonsense(server: SocketAddr, round: u64) -> io::Result<()> {
 }
 
 fn send_packets(server: SocketAddr, round: u64) -> io::Result<()> {
-    let socket = UdpSocket::bind((unspecified(server), 0))?;
-    socket.connect(server)?;
+    let socket = elsewhere(11, server)?;
     let mut octets = vec![0; 60 + (round % 1400) as usize];
     for number in 0..20 {
         Random(round * 20 + number).fill(&mut octets);
         socket.send(&octets)?;
     }
     socket.send(&packet(Kind::Greeting, Token([9; 16]), 1, LEAST_OCTETS))?;
-    socket.set_read_timeout(Some(Duration::from_millis(5)))?;
-    if socket.recv(&mut octets).is_ok() {
-        REPLIES.fetch_add(1, Ordering::Relaxed);
-    }
-    Ok(())
+    expect_silence(&socket, |_| true)
+}
+
+/// A socket at an address of this attack alone: at others may arrive what another attack has asked for.
+fn elsewhere(host: u8, server: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, host), 0))?;
+    socket.connect(server)?;
+    Ok(socket)
 }
 
 /// Replies to packets of no session.
@@ -199,10 +201,11 @@ fn open_many(server: SocketAddr, _: u64) -> io::Result<()> {
 static ASKED: AtomicU64 = AtomicU64::new(0);
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
-/// Counts what comes back to an address that is owed nothing.
-fn expect_silence(socket: &UdpSocket) -> io::Result<()> {
+/// Counts what comes back, and is a reply, to an address that is owed none.
+fn expect_silence(socket: &UdpSocket, is_reply: impl Fn(&[u8]) -> bool) -> io::Result<()> {
     socket.set_read_timeout(Some(Duration::from_millis(5)))?;
-    if socket.recv(&mut [0; 2048]).is_ok() {
+    let mut octets = [0; 2048];
+    if socket.recv(&mut octets).is_ok_and(|length| is_reply(&octets[..length])) {
         REPLIES.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
@@ -211,12 +214,11 @@ fn expect_silence(socket: &UdpSocket) -> io::Result<()> {
 /// From another address than the session's, and after its end.
 fn use_stolen_tokens(server: SocketAddr, round: u64) -> io::Result<()> {
     let (control, token, flow) = granted(server, &flows(), "udp_probe")?;
-    let elsewhere = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 9), 0))?;
-    elsewhere.connect(server)?;
+    let elsewhere = elsewhere(9, server)?;
     for kind in [Kind::Greeting, Kind::Test] {
         elsewhere.send(&packet(kind, token, flow, LEAST_OCTETS + (round % 1000) as usize))?;
     }
-    expect_silence(&elsewhere)?;
+    expect_silence(&elsewhere, |_| true)?;
     drop(control);
     accepted(server, Purpose::Stream, token, 0).map(drop)
 }
@@ -239,7 +241,9 @@ fn forge_packets(server: SocketAddr, _: u64) -> io::Result<()> {
             socket.send(&packet(kind, token, flow.id.0, LEAST_OCTETS))?;
         }
     }
-    expect_silence(&socket)?;
+    // The first half of the token names the session in every packet of it.
+    let of_session = |packet: &TestPacket| packet.token.0[..8] == token.0[..8];
+    expect_silence(&socket, |octets| TestPacket::read(octets).is_ok_and(|packet| of_session(&packet)))?;
     accepted(server, Purpose::Stream, token, flows[0].id.0).map(drop)
 }
 
@@ -271,8 +275,10 @@ fn ask_for_names(server: SocketAddr, round: u64) -> io::Result<()> {
         let name = SessionName { label: &label, flow, token }.to_string();
         let question = Question::new(number, &name, RecordKind::A).map_err(io::Error::other)?.encode();
         socket.send(&question)?;
-        let answered = socket.recv(&mut [0; 2048]).unwrap_or(0) as u64;
-        if stranger && answered > 0 {
+        let mut answer = [0; 2048];
+        let answered = socket.recv(&mut answer).unwrap_or(0) as u64;
+        // Not that to the question before, which may be late: an answer bears the number of its question.
+        if stranger && answered > 0 && answer[..2] == number.to_be_bytes() {
             REPLIES.fetch_add(1, Ordering::Relaxed);
         }
         ASKED.fetch_add(question.len() as u64, Ordering::Relaxed);
@@ -284,10 +290,13 @@ fn ask_for_names(server: SocketAddr, round: u64) -> io::Result<()> {
 /// Begins connections of QUIC for a session and for none, asks for pages without reading them, and vanishes.
 fn ask_for_pages(server: SocketAddr, round: u64) -> io::Result<()> {
     let (_control, token, flow) = granted(server, &flows_of(PAGES), "web_page")?;
+    let stranger = elsewhere(12, server)?;
+    for token in [token, Token([9; 16])] {
+        stranger.send(&initial(token, flow))?;
+    }
+    expect_silence(&stranger, |_| true)?;
     let socket = UdpSocket::bind((unspecified(server), 0))?;
     socket.connect(server)?;
-    socket.send(&initial(Token([9; 16]), flow))?;
-    expect_silence(&socket)?;
     let mut octets = initial(token, flow);
     for _ in 0..4 {
         socket.send(&octets)?;
