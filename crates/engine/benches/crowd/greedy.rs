@@ -93,7 +93,7 @@ fn read_nothing(server: SocketAddr, from: Ipv4Addr, stopped: &AtomicBool) -> u64
         component = \"load\"\ncount = {STREAMS}\n"
     ));
     let mut client = Stranger::try_from(server, from.into()).unwrap();
-    assert!(matches!(client.open(&asked, Duration::from_secs(60)), ServerMessage::Opened { .. }));
+    assert!(matches!(client.open(&asked, Duration::from_mins(1)), ServerMessage::Opened { .. }));
     let unread: Vec<TcpStream> = asked.iter().map(|flow| client.stream(flow)).collect();
     client.begin();
     let steps = repeat(stopped, Duration::from_secs(1), |_| {});

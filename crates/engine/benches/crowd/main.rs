@@ -253,7 +253,7 @@ fn beside_greedy_clients() -> bool {
         println!("{name}: {steps}");
     }
     println!("lost: {:.3} %, limit {:.3} %", beside.loss() * 100.0, LOST * 100.0);
-    println!("memory of the server: {:.1} MiB", memory as f64 / (1 << 20) as f64);
+    println!("memory of the server: {:.1} MiB", memory as f64 / f64::from(1 << 20));
     added <= ADDED && beside.loss() <= LOST && steps.iter().all(|(_, steps)| *steps > 0)
 }
 
