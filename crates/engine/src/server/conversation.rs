@@ -15,14 +15,13 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
 
 use super::access::HeldAccess;
-use super::entrance::AGAIN;
 use super::event::{EventKind, Refusal};
 use super::leased_control::LeasedControl;
 use super::light_handover::LightTest;
 use super::load_turns::Turn;
 use super::reporting::Reports;
 use super::session::{OpenSession, Sending, Session};
-use super::shared::{STACK, Shared};
+use super::shared::{AGAIN, STACK, Shared};
 use super::traffic::TrafficMeter;
 use super::{admission, reporting};
 use crate::clock::RawTime;

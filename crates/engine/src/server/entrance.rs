@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rrul_proto::control::ServerMessage;
 use rrul_proto::limits::OPENING_TIME;
@@ -16,15 +16,12 @@ use super::client_quota::CountedConnection;
 use super::event::{EventKind, Refusal};
 use super::options::PlainClients;
 use super::session::{HeldPlace, OpenSession, SessionKeys};
-use super::shared::Shared;
+use super::shared::{AGAIN, Shared};
 use super::{conversation, reporting};
 use crate::control_link::{ACCESS_LABEL, ControlStream, STREAM_LABEL};
 use crate::tls::Shown;
 
 const NO_SESSION: &str = "no session is free for this client";
-
-/// In how long a client that found no session may ask again.
-pub(super) const AGAIN: Duration = Duration::from_secs(2);
 
 /// Serves a control connection whose opening has been read, to its end or until its test is handed over.
 pub(super) fn enter(

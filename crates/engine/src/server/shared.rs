@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use rrul_model::environment::{Environment, HostState};
 use rrul_model::printable;
@@ -30,6 +31,9 @@ use crate::privacy::Privacy;
 
 /// Bytes of a line of the log beside its words: the time, names of fields.
 const FRAMING: usize = 100;
+
+/// In how long a client for which this host had no room may ask again.
+pub(super) const AGAIN: Duration = Duration::from_secs(2);
 
 /// Bytes of stack for the thread of a connection or session.
 pub(super) const STACK: usize = 512 << 10;
