@@ -367,19 +367,19 @@ mod tests {
     fn the_worst_hour_is_that_with_the_highest_median_of_several_runs() {
         // Three quiet days; 20:00 is slow each evening, and one run at 03:00 was slower still.
         let mut runs: Vec<PastRun> =
-            (0..3).flat_map(|day| [past(day * DAY + 20 * 3600 + 60, 300), past(day * DAY + 9 * 3600, 10)]).collect();
-        runs.extend([past(3 * 3600, 900), past(10 * 3600, 10)]);
+            (1..4).flat_map(|day| [past(day * DAY + 20 * 3600 + 60, 300), past(day * DAY + 9 * 3600, 10)]).collect();
+        runs.extend([past(DAY + 3 * 3600, 900), past(DAY + 10 * 3600, 10)]);
         assert_eq!(
             worst_hours(&runs).unwrap(),
             "Queueing delay under load, median of P95: download 10.0 ms, in its worst hour (20:00 to 21:00 UTC) 300 ms."
         );
-        assert_eq!(title(&runs), "8 runs, 1970-01-01 to 1970-01-03");
+        assert_eq!(title(&runs), "8 runs, 1970-01-02 to 1970-01-04");
         for run in &mut runs {
             run.utc_offset_s = -9 * 3600;
         }
         let words = worst_hours(&runs).unwrap();
         assert!(words.ends_with("in its worst hour (11:00 to 12:00 local time) 300 ms."), "{words}");
-        assert_eq!(title(&runs), "8 runs, 1969-12-31 to 1970-01-03");
+        assert_eq!(title(&runs), "8 runs, 1970-01-01 to 1970-01-04");
         for run in &mut runs {
             run.verdict = Verdict::Invalid;
         }
