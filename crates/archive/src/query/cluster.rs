@@ -82,7 +82,9 @@ impl Session {
         let state = state(memory).and_then(|state| SessionState::upgrade_for_ballista(state, address));
         let state = state.map_err(|error| QueryError::from_engine(&error, memory))?;
         // Not Utf8View: between hosts it makes messages larger than Ballista sends.
-        Self::with_state(archive, period, memory, state, DataType::Utf8)
+        let mut session = Self::with_state(archive, period, memory, state, DataType::Utf8)?;
+        session.scheduler = Some(scheduler.to_string());
+        Ok(session)
     }
 }
 

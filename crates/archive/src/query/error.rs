@@ -12,7 +12,7 @@ pub enum QueryError {
     Memory(u64),
     #[error("{0}")]
     Engine(String),
-    #[error("{scheduler}: {problem}; see that `rrul archive scheduler` runs there")]
+    #[error("{scheduler}: {problem}; see that its scheduler and executors run")]
     Scheduler { scheduler: String, problem: String },
     #[error("{what}: {source}")]
     System { what: &'static str, source: std::io::Error },

@@ -36,6 +36,8 @@ pub struct Session {
     runtime: Runtime,
     context: SessionContext,
     memory: u64,
+    /// Who answers, if not this process.
+    pub(super) scheduler: Option<String>,
 }
 
 impl Session {
@@ -63,7 +65,7 @@ impl Session {
         runtime
             .block_on(register(&context, &address, period, &texts))
             .map_err(|error| QueryError::from_engine(&error, memory))?;
-        Ok(Self { runtime, context, memory })
+        Ok(Self { runtime, context, memory, scheduler: None })
     }
 
     /// The answer to one question.
@@ -72,7 +74,13 @@ impl Session {
     /// When the text is no question, or the engine cannot answer it. Nothing but questions is allowed: no file and no table is
     /// written.
     pub fn ask(&self, sql: &str) -> Result<Answer, QueryError> {
-        self.runtime.block_on(self.answer(sql)).map_err(|error| QueryError::from_engine(&error, self.memory))
+        let answer = self.runtime.block_on(self.answer(sql));
+        answer.map_err(|error| match (QueryError::from_engine(&error, self.memory), &self.scheduler) {
+            (QueryError::Engine(problem), Some(scheduler)) => {
+                QueryError::Scheduler { scheduler: scheduler.clone(), problem }
+            }
+            (error, _) => error,
+        })
     }
 
     async fn answer(&self, sql: &str) -> Result<Answer, DataFusionError> {
