@@ -15,7 +15,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Aligned columns with their names above: numbers right, words left, `-` for null, `no rows` if there are none.
+    /// Aligned columns with their names above: numbers right, words left, `-` for null, `no rows` when it is empty.
     pub fn text(&self) -> String {
         let cell = |value: &Value| match value {
             Value::Null => "-".to_owned(),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_tells_null_from_an_empty_text() {
+    fn csv_has_nothing_for_null_and_quotes_for_an_empty_text() {
         assert_eq!(answer().csv(), "provider,runs,p95_ms\r\n\"A, \"\"B\"\"\n\",7,12.5\r\n,1000,\r\n\"\",-1,NaN\r\n");
     }
 

@@ -1,6 +1,6 @@
 //! Questions that several hosts answer together: a scheduler, executors, and the session of whoever asks, by Ballista.
 //!
-//! All of them must read the archive at the same path. Nobody is asked who they are: whoever reaches a port can ask anything of
+//! All of them must read the archive at the same path. No part knows passwords: whoever reaches a port can ask anything of
 //! every file that the executors may read.
 
 use std::fmt;

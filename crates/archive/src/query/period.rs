@@ -36,7 +36,7 @@ impl fmt::Display for Day {
     }
 }
 
-/// First and last day of what is read; without one there is no limit.
+/// First and last day of what is read; `None` is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Period {
     pub from: Option<Day>,

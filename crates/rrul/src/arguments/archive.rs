@@ -41,7 +41,7 @@ pub(crate) enum ArchiveAction {
     #[cfg(feature = "cluster")]
     /// Distribute questions to executors on this host and others
     ///
-    /// Runs until it is ended. It asks nobody for a password: use it in a network of your own.
+    /// Runs until it is ended. It knows no passwords: use it in a network of your own.
     Scheduler {
         /// Address for executors, and for `rrul archive query --engine`
         #[arg(long, default_value = "127.0.0.1:50050", value_name = "ADDRESS")]
