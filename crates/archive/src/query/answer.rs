@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn text_has_words_left_and_numbers_right() {
-        let lines = ["provider  runs  p95_ms", "A, \"B\"       7    12.5", "-         1000       -", "            -1     NaN"];
+        let lines =
+            ["provider  runs  p95_ms", "A, \"B\"       7    12.5", "-         1000       -", "            -1     NaN"];
         assert_eq!(answer().text().lines().collect::<Vec<_>>(), lines);
         assert_eq!(Answer { columns: vec!["a".to_owned()], rows: Vec::new() }.text(), "a\nno rows\n");
     }

@@ -167,7 +167,9 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Scheduler>().unwrap().to_string(), shown);
         }
-        for text in ["cluster:50050", "http://cluster:50050", "df://", "df://cluster/x", "df://a@cluster", "df://cluster:x"] {
+        for text in
+            ["cluster:50050", "http://cluster:50050", "df://", "df://cluster/x", "df://a@cluster", "df://cluster:x"]
+        {
             assert_eq!(text.parse::<Scheduler>(), Err(NoScheduler), "{text}");
         }
     }

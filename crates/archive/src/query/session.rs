@@ -31,7 +31,6 @@ const TIMES: FormatOptions<'static> =
     FormatOptions::new().with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%SZ")).with_display_error(true);
 
 /// An engine that knows the tables and views of one archive.
-#[derive(Debug)]
 pub struct Session {
     runtime: Runtime,
     context: SessionContext,

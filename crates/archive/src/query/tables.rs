@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-use datafusion::common::Result;
+use datafusion::catalog::TableProvider;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::logical_expr::{Expr, col, lit};
@@ -21,20 +22,14 @@ const FOLDERS: [&str; 2] = ["date", "site"];
 
 /// Registers the tables of the archive below this address, of these days alone, and the views over them. `texts` is the type in
 /// which the engine has words.
-pub(super) async fn register(
-    context: &SessionContext,
-    archive: &Url,
-    period: &Period,
-    texts: &DataType,
-) -> Result<()> {
+pub(super) async fn register(context: &SessionContext, archive: &Url, period: &Period, texts: &DataType) -> Result<()> {
     for table in TABLES {
         let listed = Arc::new(listing(table, archive, texts)?);
-        let rows = context.read_table(listed)?;
-        let rows = match days(period) {
-            Some(condition) => rows.filter(condition)?,
-            None => rows,
+        let rows: Arc<dyn TableProvider> = match days(period) {
+            Some(condition) => context.read_table(listed)?.filter(condition)?.into_view(),
+            None => listed,
         };
-        context.register_table(table.name, rows.into_view())?;
+        context.register_table(table.name, rows)?;
     }
     for view in statements(VIEWS) {
         context.sql(&view).await?;
@@ -46,7 +41,7 @@ pub(super) async fn register(
 /// So no file is opened to learn what columns it has.
 fn listing(table: Table, archive: &Url, texts: &DataType) -> Result<ListingTable> {
     let below = format!("{}/v={VERSION}/", table.name);
-    let folder = archive.join(&below).map_err(|error| datafusion::common::DataFusionError::External(Box::new(error)))?;
+    let folder = archive.join(&below).map_err(|error| DataFusionError::External(Box::new(error)))?;
     let fields = table.columns.iter().map(|column| Field::new(column.name, data_type(column.kind, texts), true));
     let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
         .with_file_extension(".parquet")

@@ -40,9 +40,8 @@ fn a_question_about_one_day_opens_only_that_day() {
     let rows = folder.number(&dates, &[]);
     assert!(rows > 0.0);
     assert_eq!(folder.number("SELECT COUNT(*) AS amount FROM delays", &["--from", day, "--to", day]), rows);
-    let asked = |question, options: &[&str]| {
-        days_opened(&folder, &[&["archive", "query", "runs", question], options].concat())
-    };
+    let asked =
+        |question, options: &[&str]| days_opened(&folder, &[&["archive", "query", "runs", question], options].concat());
     let Some(all) = asked(SHIPPED, &[]) else {
         skipped("a_question_about_one_day_opens_only_that_day", "strace is not there, or may not trace");
         return;
@@ -50,7 +49,10 @@ fn a_question_about_one_day_opens_only_that_day() {
     assert!(all.len() > 20, "{all:?}");
     assert_eq!(asked(SHIPPED, &["--from", day, "--to", day]).unwrap(), [day]);
     // Days in the text of a question do the same.
-    assert_eq!(asked("SELECT SUM(n) AS x FROM delays WHERE date = '2026-01-09' AND phase = 'load'", &[]).unwrap(), [day]);
+    assert_eq!(
+        asked("SELECT SUM(n) AS x FROM delays WHERE date = '2026-01-09' AND phase = 'load'", &[]).unwrap(),
+        [day]
+    );
 }
 
 #[test]
