@@ -146,7 +146,9 @@ fn values(column: &Arc<dyn Array>) -> Result<Vec<Value>, DataFusionError> {
         numbers.as_primitive::<Float64Type>().iter().map(|value| value.map_or(Value::Null, Value::Number)).collect()
     } else {
         let texts = ArrayFormatter::try_new(column, &TIMES)?;
-        let text = |row| if column.is_null(row) { Value::Null } else { Value::Text(texts.value(row).to_string()) };
+        let nulls = column.logical_nulls();
+        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let text = |row| if is_null(row) { Value::Null } else { Value::Text(texts.value(row).to_string()) };
         (0..column.len()).map(text).collect()
     })
 }

@@ -134,7 +134,7 @@ fn interrupted(folder: &Folder, cluster: &mut Cluster, kill: &[usize]) -> (Optio
 
 #[test]
 fn an_executor_killed_in_mid_query_gives_the_right_answer_or_an_error() {
-    let folder = Folder::with_runs("killed", 7, 2000);
+    let folder = Folder::with_runs("killed", 7, 40);
     let right = folder.ends(0, &["archive", "query", "runs", SLOW, "--format", "csv"]).0;
     let mut cluster = Cluster::start(&folder);
     let (code, printed, errors) = interrupted(&folder, &mut cluster, &[0]);
@@ -149,7 +149,7 @@ fn an_executor_killed_in_mid_query_gives_the_right_answer_or_an_error() {
 
 #[test]
 fn without_executors_and_without_a_scheduler_a_question_is_an_error() {
-    let folder = Folder::with_runs("all-killed", 7, 2000);
+    let folder = Folder::with_runs("all-killed", 7, 40);
     let mut cluster = Cluster::start(&folder);
     let (code, printed, errors) = interrupted(&folder, &mut cluster, &[0, 1]);
     assert!(code == Some(2) && printed.is_empty() && errors.lines().count() == 1, "{code:?}: {errors}");
