@@ -3,18 +3,21 @@
 //! All of them must read the archive at the same path. No part knows passwords: whoever reaches a port can ask anything of
 //! every file that the executors may read.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::extension::SessionStateExt;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
-use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::cluster::{BallistaCluster, ClusterState};
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
+use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::execution::SessionState;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
@@ -28,8 +31,7 @@ use crate::folder::Archive;
 
 /// Port of a scheduler whose address names none; the default of Ballista.
 const PORT: u16 = 50050;
-/// An executor that has not asked for work for this long is given up, and what it had is done again by others, seconds. Executors
-/// ask ten times a second.
+/// An executor that has not asked for work for this long is given up, seconds. Executors ask ten times a second.
 const SILENCE: u64 = 15;
 /// How often that is looked at, seconds.
 const LOOK: u64 = 5;
@@ -108,11 +110,36 @@ pub fn run_scheduler(listen: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Resu
         };
         let failed = |error: ballista_core::error::BallistaError| QueryError::Engine(error.to_string());
         let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
+        let executors = cluster.cluster_state();
         let scheduler =
             create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(config)).await.map_err(failed)?;
+        tokio::spawn(end_questions_of_dead_executors(scheduler.clone(), executors));
         ready(address);
         start_grpc_service_with_listener(listener, scheduler).await.map_err(failed)
     })
+}
+
+/// Ends all questions when an executor has died. Ballista means to do its work again elsewhere, but where two stages run at once
+/// the question then waits for ever.
+async fn end_questions_of_dead_executors(
+    scheduler: SchedulerServer<LogicalPlanNode, PhysicalPlanNode>,
+    executors: Arc<dyn ClusterState>,
+) {
+    let mut before = HashSet::new();
+    loop {
+        tokio::time::sleep(Duration::from_secs(LOOK)).await;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let heard = executors.executor_heartbeats().into_iter();
+        let alive: HashSet<String> =
+            heard.filter(|(_, heard)| heard.timestamp + SILENCE > now).map(|(name, _)| name).collect();
+        if !before.is_subset(&alive) {
+            for question in scheduler.state.task_manager.get_running_job_cache().keys() {
+                // A scheduler that takes no events has ended itself.
+                let _ = scheduler.cancel_job(question.clone()).await;
+            }
+        }
+        before = alive;
+    }
 }
 
 /// An executor that is started.

@@ -14,6 +14,8 @@ pub enum QueryError {
     Engine(String),
     #[error("{scheduler}: {problem}; see that its scheduler and executors run")]
     Scheduler { scheduler: String, problem: String },
+    #[error("{0}: an executor was lost; ask again, and the others answer")]
+    ExecutorLost(String),
     #[error("{what}: {source}")]
     System { what: &'static str, source: std::io::Error },
 }

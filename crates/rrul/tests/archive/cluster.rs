@@ -106,7 +106,7 @@ const SLOW: &str = "SELECT SUM(a.n * b.n) AS amount FROM delays a JOIN delays b 
 
 /// Asks the slow question, does this while both executors work, and returns the exit code and what was printed.
 fn interrupted(folder: &Folder, cluster: &mut Cluster, kill: &[usize]) -> (Option<i32>, String, String) {
-    let arguments = ["archive", "query", "runs", SLOW, "--format", "csv", "--engine", &cluster.address.clone()];
+    let arguments = ["archive", "query", "runs", SLOW, "--format", "csv", "--engine", &cluster.address];
     let mut asking = folder.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     while !(cluster.has_worked(0) && cluster.has_worked(1)) {

@@ -69,11 +69,11 @@ impl Folder {
 
     /// The only number of an answer of one row and one column.
     #[track_caller]
-    pub(crate) fn number(&self, question: &str, options: &[&str]) -> f64 {
+    pub(crate) fn number(&self, question: &str, options: &[&str]) -> i64 {
         let answer = self.answer(question, options);
         let row = answer["rows"][0].as_object().unwrap();
         assert_eq!((answer["rows"].as_array().unwrap().len(), row.len()), (1, 1), "{answer}");
-        row.values().next().unwrap().as_f64().unwrap()
+        row.values().next().unwrap().as_i64().unwrap()
     }
 }
 

@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::Path;
 
 use rrul_archive::Archive;
+#[cfg(feature = "cluster")]
+use rrul_archive::query::cluster::Scheduler;
 use rrul_archive::query::period::Period;
 use rrul_archive::query::session::Session;
 use rrul_archive::questions::{QUESTIONS, Question};
@@ -64,8 +66,10 @@ fn session(archive: &Archive, arguments: &QueryArguments) -> Result<Session, Fai
         "embedded" => Ok(Session::embedded(archive, &period, memory)?),
         #[cfg(feature = "cluster")]
         address => {
-            let wrong = |_| Failure::QueryEngine(address.to_owned(), "use embedded, or df://HOST:PORT of a scheduler");
-            Ok(Session::with_cluster(archive, &period, memory, &address.parse().map_err(wrong)?)?)
+            let scheduler: Scheduler = address.parse().map_err(|_| {
+                Failure::QueryEngine(address.to_owned(), "use embedded, or df://HOST:PORT of a scheduler")
+            })?;
+            Ok(Session::with_cluster(archive, &period, memory, &scheduler)?)
         }
         #[cfg(not(feature = "cluster"))]
         other => Err(Failure::QueryEngine(
