@@ -75,7 +75,7 @@ impl Session {
     pub fn ask(&self, sql: &str) -> Result<Answer, QueryError> {
         let answer = self.runtime.block_on(self.answer(sql));
         answer.map_err(|error| match (QueryError::from_engine(&error, self.memory), &self.scheduler) {
-            (QueryError::Engine(problem), Some(scheduler)) if problem.ends_with(": Cancelled") => {
+            (QueryError::Engine(problem), Some(scheduler)) if problem.contains(": Cancel") => {
                 QueryError::ExecutorLost(scheduler.clone())
             }
             (QueryError::Engine(problem), Some(scheduler)) => {
