@@ -1,9 +1,6 @@
 //! `rrul archive`: many runs in one place.
 
 mod adding;
-mod asking;
-#[cfg(feature = "cluster")]
-mod cluster;
 
 use std::path::Path;
 
@@ -19,11 +16,6 @@ pub(crate) fn execute(action: &ArchiveAction) -> Result<Outcome, Failure> {
         ArchiveAction::Add(arguments) => adding::add(arguments),
         ArchiveAction::Compact { archive } => compact(archive),
         ArchiveAction::Check { archive } => check(archive),
-        ArchiveAction::Query(arguments) => asking::query(arguments),
-        #[cfg(feature = "cluster")]
-        ArchiveAction::Scheduler { listen } => cluster::scheduler(*listen),
-        #[cfg(feature = "cluster")]
-        ArchiveAction::Executor(arguments) => cluster::executor(arguments),
     }
 }
 
