@@ -1,4 +1,4 @@
-# make build | man | router | packages | demo | test | archive-test | soak | check | docs | fuzz | bench | gallery | accuracy; `make` alone says what each does.
+# make build | man | router | packages | demo | test | archive-test | soak | check | docs | fuzz | bench | archive-bench | gallery | accuracy; `make` alone says what each does.
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -6,7 +6,7 @@ NPM ?= npm
 BUNDLES := web/dist/chart-library.js web/dist/report.js web/dist/report.css
 MODULES := web/node_modules/.package-lock.json
 
-.PHONY: help build man router packages demo test archive-test soak check docs fuzz bench gallery accuracy web tools
+.PHONY: help build man router packages demo test archive-test soak check docs fuzz bench archive-bench gallery accuracy web tools
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -61,12 +61,9 @@ test: tools web ## every test, with the count of what ran and of what was skippe
 	@scripts/tools test
 	scripts/test
 
-archive-test: tools web ## the tests of rrul archive, which the default program does not have
-	@scripts/tools test
-	$(CARGO) clippy -p rrul --features archive --all-targets -- -D warnings
-	$(CARGO) test -p rrul --features archive --test archive
-	$(CARGO) test -p rrul --features archive --test guide ask_many_runs
-	$(CARGO) test -p rrul --features archive --bin rrul help_tests
+archive-test: tools web ## the tests of rrul archive and its engines, which the default program does not have
+	@scripts/tools archive
+	scripts/archive-test
 
 # Seconds of the attacks.
 DURATION ?= 3600
@@ -101,6 +98,10 @@ bench: tools web ## processor time and punctuality beside iperf3 and ping, how l
 	@scripts/tools bench
 	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen --bench tracing
 	$(CARGO) bench -p rrul-engine --bench crowd
+
+archive-bench: tools ## a question to a million synthetic runs, beside pandas over a file of JSON for each run; needs 10 GB of disk
+	@scripts/tools archive
+	scripts/archive-bench
 
 gallery: build ## every chart, from experiments over virtual links: docs/gallery, 23 minutes
 	scripts/gallery

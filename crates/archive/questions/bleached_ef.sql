@@ -9,7 +9,7 @@ SELECT
     way,
     COUNT(*) AS judged_runs,
     SUM(CASE WHEN verdict = 'bleached' THEN 1 ELSE 0 END) AS bleached_runs,
-    ROUND(100.0 * SUM(CASE WHEN verdict = 'bleached' THEN 1 ELSE 0 END) / COUNT(*), 1) AS bleached_percent
+    FLOOR(1000.0 * SUM(CASE WHEN verdict = 'bleached' THEN 1 ELSE 0 END) / COUNT(*) + 0.5) / 10 AS bleached_percent
 FROM verdicts
 WHERE verdict IS NOT NULL AND verdict <> 'unknown'
 GROUP BY provider, way

@@ -47,7 +47,7 @@ pub fn archive_document() -> String {
         }
     }
     document += VIEWS;
-    document += "\n## Questions\n\n| name | question |\n|---|---|\n";
+    document += "\n## Questions\n\n`rrul archive query DIR NAME` answers them.\n\n| name | question |\n|---|---|\n";
     for question in QUESTIONS {
         let _ = writeln!(document, "| `{}` | {} |", question.name, question.about());
     }

@@ -8,7 +8,7 @@
 //! 4. `run_id`, `delay_rows`, `flow_rows`, `marking_verdict`, [`run_rows`]: from a recording to rows, pure
 //! 5. `columns`, `parquet_file`: rows by column, and as files
 //! 6. [`folder`]: an archive on disk; [`writing`], [`compaction`], [`checking`]
-//! 7. [`questions`]: views and questions in SQL
+//! 7. [`questions`]: views and questions in SQL; with feature `engine`, `query`: their answers
 //!
 //! Beside them: [`synthetic`], runs from a seed for tests and benches. No address and no host name is in any column.
 
@@ -25,6 +25,8 @@ pub mod folder;
 pub mod labels;
 mod marking_verdict;
 mod parquet_file;
+#[cfg(feature = "engine")]
+pub mod query;
 pub mod questions;
 mod run_id;
 pub mod run_rows;

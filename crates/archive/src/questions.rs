@@ -1,5 +1,6 @@
 //! Questions to an archive that come with rrul, in SQL that DuckDB, ClickHouse and DataFusion are meant to read alike.
 //!
+//! No half is rounded with ROUND: ClickHouse rounds 6.25 to 6.2, the others to 6.3.
 //! No name that a question gives to a column is the name of a column of a table: ClickHouse would take the one for the other.
 
 /// Views over the tables that questions use.

@@ -23,8 +23,10 @@ use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
 use rrul_model::link_layer::LinkLayer;
 
+#[cfg(feature = "cluster")]
+pub(crate) use archive::ExecutorArguments;
 #[cfg(feature = "archive")]
-pub(crate) use archive::{AddArguments, ArchiveAction, ArchiveArguments};
+pub(crate) use archive::{AddArguments, AnswerFormat, ArchiveAction, ArchiveArguments, QueryArguments};
 #[cfg(feature = "lab")]
 pub(crate) use lab::{LabAction, LabArguments, LabEnd};
 pub(crate) use server::ServerArguments;

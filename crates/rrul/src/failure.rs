@@ -60,6 +60,12 @@ pub(crate) enum Failure {
     #[cfg(feature = "archive")]
     #[error(transparent)]
     Archive(#[from] rrul_archive::ArchiveError),
+    #[cfg(feature = "archive")]
+    #[error(transparent)]
+    Query(#[from] rrul_archive::query::QueryError),
+    #[cfg(feature = "archive")]
+    #[error("--engine \"{0}\": {1}")]
+    QueryEngine(String, &'static str),
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
     #[error(transparent)]

@@ -1,9 +1,15 @@
 //! The commands of `rrul archive`.
 
+#[cfg(feature = "cluster")]
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use rrul_archive::labels::{Country, Label, Site};
+#[cfg(feature = "cluster")]
+use rrul_archive::query::cluster::Scheduler;
+use rrul_archive::query::period::Day;
+use rrul_model::units::ByteCount;
 
 #[derive(Debug, Args)]
 pub(crate) struct ArchiveArguments {
@@ -30,6 +36,87 @@ pub(crate) enum ArchiveAction {
         #[arg(value_name = "DIR")]
         archive: PathBuf,
     },
+    /// Answer a question about all runs of an archive
+    Query(QueryArguments),
+    #[cfg(feature = "cluster")]
+    /// Distribute questions to executors on this host and others
+    ///
+    /// Runs until it is ended. It knows no passwords: use it in a network of your own.
+    Scheduler {
+        /// Address for executors, and for `rrul archive query --engine`
+        #[arg(long, default_value = "127.0.0.1:50050", value_name = "ADDRESS")]
+        listen: SocketAddr,
+    },
+    #[cfg(feature = "cluster")]
+    /// Work for a scheduler
+    ///
+    /// Runs until it is ended. It must read the archive at the same path as whoever asks.
+    Executor(ExecutorArguments),
+}
+
+/// The text after the options of `rrul archive query --help`.
+const QUERY_HELP: &str = "\
+Tables are runs, flows and delays, views valid_v1 and usable_v1; docs/archive.md defines their columns.
+Without QUESTION the shipped questions are listed.
+
+Examples:
+  rrul archive query runs loaded_p95_by_isp_and_hour
+  rrul archive query runs 'SELECT isp, COUNT(*) AS n FROM valid_v1 GROUP BY isp' --format csv
+  rrul archive query runs bleached_ef.sql --from 2026-01-01 --to 2026-01-31";
+
+#[derive(Debug, Args)]
+#[command(after_help = QUERY_HELP)]
+pub(crate) struct QueryArguments {
+    /// Folder of the archive
+    #[arg(value_name = "DIR")]
+    pub(crate) archive: PathBuf,
+    /// Name of a shipped question, a file of SQL, or SQL
+    ///
+    /// A file NAME.sql in this folder is preferred to the shipped question of that name.
+    #[arg(value_name = "QUESTION")]
+    pub(crate) question: Option<String>,
+    /// First day that is read, in UTC [default: any]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) from: Option<Day>,
+    /// Last day that is read [default: any]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) to: Option<Day>,
+    /// Format of the answer
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
+    pub(crate) format: AnswerFormat,
+    /// Memory for the answer; more is put on disk, or the question fails
+    #[arg(long, default_value = "2GB", value_name = "SIZE")]
+    pub(crate) memory: ByteCount,
+    /// Who answers: this process, or the scheduler at df://HOST:PORT
+    #[arg(long, default_value = "embedded", value_name = "ENGINE")]
+    pub(crate) engine: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerFormat {
+    /// Aligned columns
+    Text,
+    /// Comma-separated values (RFC 4180)
+    Csv,
+    /// Names of columns, and rows as objects
+    Json,
+}
+
+#[cfg(feature = "cluster")]
+#[derive(Debug, Args)]
+pub(crate) struct ExecutorArguments {
+    /// Address of the scheduler: df://HOST:PORT
+    #[arg(value_name = "SCHEDULER")]
+    pub(crate) scheduler: Scheduler,
+    /// Address for other executors, and for whoever asks
+    #[arg(long, default_value = "127.0.0.1:50051", value_name = "ADDRESS")]
+    pub(crate) listen: SocketAddr,
+    /// Tasks at the same time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) cores: Option<u16>,
+    /// Memory of all tasks; more is put on disk, or the question fails
+    #[arg(long, default_value = "2GB", value_name = "SIZE")]
+    pub(crate) memory: ByteCount,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,9 @@
 //! `rrul archive`: many runs in one place.
 
 mod adding;
+mod asking;
+#[cfg(feature = "cluster")]
+mod cluster;
 
 use std::path::Path;
 
@@ -16,6 +19,11 @@ pub(crate) fn execute(action: &ArchiveAction) -> Result<Outcome, Failure> {
         ArchiveAction::Add(arguments) => adding::add(arguments),
         ArchiveAction::Compact { archive } => compact(archive),
         ArchiveAction::Check { archive } => check(archive),
+        ArchiveAction::Query(arguments) => asking::query(arguments),
+        #[cfg(feature = "cluster")]
+        ArchiveAction::Scheduler { listen } => cluster::scheduler(*listen),
+        #[cfg(feature = "cluster")]
+        ArchiveAction::Executor(arguments) => cluster::executor(arguments),
     }
 }
 

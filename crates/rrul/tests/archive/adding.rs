@@ -1,50 +1,6 @@
-//! `rrul archive` as a user meets it.
+//! `rrul archive add`, `compact` and `check`.
 
-#![allow(clippy::unwrap_used, reason = "what helps a test may panic as the test may")]
-
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// A folder of its own, gone with the value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("rrul-archive-command-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir(&path).unwrap();
-        let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/recordings");
-        std::fs::create_dir_all(path.join("recordings/below")).unwrap();
-        std::fs::copy(recordings.join("before.rrul"), path.join("recordings/before.rrul")).unwrap();
-        std::fs::copy(recordings.join("after.rrul"), path.join("recordings/below/after.rrul")).unwrap();
-        Self(path)
-    }
-
-    fn rrul(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_rrul")).args(arguments).current_dir(&self.0).output().unwrap()
-    }
-
-    /// What the program printed, and its errors; it ended with this code.
-    #[track_caller]
-    fn ends(&self, code: i32, arguments: &[&str]) -> (String, String) {
-        let output = self.rrul(arguments);
-        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{arguments:?}: {} {}",
-            text(&output.stdout),
-            text(&output.stderr)
-        );
-        (text(&output.stdout), text(&output.stderr))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::folder::Folder;
 
 #[test]
 fn runs_are_added_once_compacted_and_checked() {
