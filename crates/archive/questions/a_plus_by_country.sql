@@ -1,4 +1,6 @@
--- In which countries does load add next to nothing to latency? Share of runs with bufferbloat letter A+ by country.
+-- In which countries does load add next to nothing to latency?
+-- Share of runs with bufferbloat letter A+ by country.
+-- chart: bars x=nation y=a_plus_percent
 SELECT
     COALESCE(country, 'unknown') AS nation,
     COUNT(*) AS graded_runs,

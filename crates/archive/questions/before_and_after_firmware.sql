@@ -1,5 +1,7 @@
--- What did a new firmware change? 95th percentile of the round-trip delay under load by site and firmware (label --firmware), in the
--- order in which the firmware came, milliseconds.
+-- What did a new firmware change?
+-- 95th percentile of the round-trip delay under load by site and firmware (label --firmware), in
+-- the order in which the firmware came, milliseconds.
+-- chart: bars x=at_site,with_firmware y=p95_ms
 WITH versions AS (
     SELECT site AS place, firmware AS build, COUNT(*) AS valid_runs, MIN(started_at) AS first_run
     FROM valid_v1

@@ -1,4 +1,6 @@
--- Where does expedited forwarding (EF) lose its marking? Runs whose packets of EF arrived with code point 0, by provider and direction.
+-- Where does expedited forwarding (EF) lose its marking?
+-- Runs whose packets of EF arrived with code point 0, by provider and direction.
+-- chart: bars x=provider,way y=bleached_percent
 WITH verdicts AS (
     SELECT COALESCE(isp, 'unknown') AS provider, 'down' AS way, ef_down AS verdict FROM usable_v1
     UNION ALL

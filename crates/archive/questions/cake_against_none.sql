@@ -1,5 +1,7 @@
--- What does cake change at the same provider? 95th percentile of the round-trip delay under load with cake and without any queue
--- management (label --aqm-down), milliseconds, of providers that have runs of both.
+-- What does cake change at the same provider?
+-- 95th percentile of the round-trip delay under load with cake and without any queue management
+-- (label --aqm-down), milliseconds, of providers that have runs of both.
+-- chart: bars x=provider y=cake_p95_ms,none_p95_ms
 WITH bins AS (
     SELECT COALESCE(r.isp, 'unknown') AS provider, r.aqm_down AS discipline, d.bin AS delay_bin, SUM(d.n) AS probe_count
     FROM delays d

@@ -1,4 +1,7 @@
--- Is IPv6 slower than IPv4? 95th percentile of the round-trip delay by family and phase, milliseconds, of runs that tested both.
+-- Is IPv6 slower than IPv4?
+-- 95th percentile of the round-trip delay by family and phase, milliseconds, of runs that tested
+-- both.
+-- chart: bars x=provider,in_phase y=ipv4_p95_ms,ipv6_p95_ms
 WITH bins AS (
     SELECT COALESCE(r.isp, 'unknown') AS provider, d.phase AS in_phase, d.family AS ip_version, d.bin AS delay_bin, SUM(d.n) AS probe_count
     FROM delays d

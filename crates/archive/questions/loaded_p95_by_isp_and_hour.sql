@@ -1,5 +1,7 @@
--- At which hours is the line of which provider slow? 95th percentile of the round-trip delay under load by provider and hour of the
--- day (UTC), milliseconds. Null where so many packets were lost that the percentile falls on a lost one.
+-- At which hours is the line of which provider slow?
+-- 95th percentile of the round-trip delay under load by provider and hour of the day (UTC),
+-- milliseconds. Null where so many packets were lost that the percentile falls on a lost one.
+-- chart: lines x=at_hour y=p95_ms each=provider
 WITH bins AS (
     SELECT COALESCE(r.isp, 'unknown') AS provider, r.hour_utc AS at_hour, d.bin AS delay_bin, SUM(d.n) AS probe_count
     FROM delays d

@@ -49,7 +49,7 @@ pub fn archive_document() -> String {
     document += VIEWS;
     document += "\n## Questions\n\n`rrul archive query DIR NAME` answers them.\n\n| name | question |\n|---|---|\n";
     for question in QUESTIONS {
-        let _ = writeln!(document, "| `{}` | {} |", question.name, question.about());
+        let _ = writeln!(document, "| `{}` | {} |", question.name, question.about().collect::<Vec<_>>().join(" "));
     }
     document
 }

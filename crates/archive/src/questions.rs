@@ -35,11 +35,15 @@ impl Question {
         QUESTIONS.into_iter().find(|question| question.name == name.strip_suffix(".sql").unwrap_or(name))
     }
 
-    /// What it asks: the comment at its beginning.
-    pub fn about(&self) -> String {
-        let lines = self.sql.lines().map_while(|line| line.strip_prefix("-- "));
-        lines.collect::<Vec<_>>().join(" ")
+    /// What it asks, and in the lines after that what the answer is: the comment at its beginning.
+    pub fn about(&self) -> impl Iterator<Item = &'static str> {
+        about(self.sql)
     }
+}
+
+/// The comment at the beginning of a question; what it says of a chart is for programs.
+pub fn about(sql: &str) -> impl Iterator<Item = &str> {
+    sql.lines().map_while(|line| line.strip_prefix("-- ")).filter(|line| !line.starts_with("chart:"))
 }
 
 /// The statements of a text, separated by semicolons at the end of a line; comments belong to none.
@@ -57,7 +61,8 @@ mod tests {
     #[test]
     fn questions_say_what_they_ask() {
         for question in QUESTIONS {
-            assert!(question.about().contains('?'), "{}: {}", question.name, question.about());
+            assert!(question.about().next().unwrap().ends_with('?'), "{}", question.name);
+            assert!(question.about().all(|line| line.len() <= 98), "{}: no more than 98 columns", question.name);
             assert_eq!(Question::named(&format!("{}.sql", question.name)), Some(question));
         }
         assert_eq!(Question::named("x"), None);

@@ -66,6 +66,9 @@ pub(crate) enum Failure {
     #[cfg(feature = "archive")]
     #[error("--engine \"{0}\": {1}")]
     QueryEngine(String, &'static str),
+    #[cfg(all(feature = "archive", feature = "charts"))]
+    #[error(transparent)]
+    AnswerChart(#[from] rrul_view::answer_chart::AnswerFormError),
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
     #[error(transparent)]

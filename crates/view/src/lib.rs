@@ -9,6 +9,7 @@
 //! - [`text`]: everything about a run for a terminal, in sections
 //! - [`text::comparison`]: runs against each other for a terminal
 //! - [`text::equaliser`]: scores over time for a terminal
+//! - [`answer_chart`]: the answer to a question about many runs
 //! - [`Grouping`]: runs taken together by what is known of them
 //! - [`exports::har`]: page loads in the form that other tools read
 //! - [`exports::flent_export`]: a run in the form of Flent
@@ -22,6 +23,8 @@
 // Words that only charts use are no reason to split the sentences that charts and summaries share.
 #![cfg_attr(not(feature = "charts"), allow(dead_code))]
 
+#[cfg(feature = "charts")]
+pub mod answer_chart;
 #[cfg(feature = "charts")]
 pub mod chart;
 #[cfg(feature = "charts")]

@@ -20,14 +20,15 @@ use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service
 use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::execution::SessionState;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::net::TcpListener;
 use url::Url;
 
 use super::error::QueryError;
 use super::period::Period;
-use super::session::{Session, runtime, state};
-use crate::folder::Archive;
+use super::place::Place;
+use super::session::{Session, environment, runtime, state};
 
 /// Port of a scheduler whose address names none; the default of Ballista.
 const PORT: u16 = 50050;
@@ -75,7 +76,7 @@ impl Session {
     /// # Errors
     /// When the session cannot begin. Whether the scheduler is there shows with the first question.
     pub fn with_cluster(
-        archive: &Archive,
+        archive: &Place,
         period: &Period,
         memory: u64,
         scheduler: &Scheduler,
@@ -84,7 +85,7 @@ impl Session {
         let state = state(memory).and_then(|state| SessionState::upgrade_for_ballista(state, address));
         let state = state.map_err(|error| QueryError::from_engine(&error, memory))?;
         // Not Utf8View: between hosts it makes messages larger than Ballista sends.
-        let mut session = Self::with_state(archive, period, memory, state, DataType::Utf8)?;
+        let mut session = Self::with_state(archive, period, memory, state, &DataType::Utf8)?;
         session.scheduler = Some(scheduler.to_string());
         Ok(session)
     }
@@ -106,6 +107,10 @@ pub fn run_scheduler(listen: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Resu
             executor_timeout_seconds: SILENCE,
             expire_dead_executor_interval_seconds: LOOK,
             no_executors_grace_period_seconds: SILENCE,
+            override_session_builder: Some(Arc::new(|config| {
+                let found = SessionStateBuilder::new().with_config(config).with_default_features();
+                Ok(found.with_runtime_env(environment().build_arc()?).build())
+            })),
             ..SchedulerConfig::default()
         };
         let failed = |error: ballista_core::error::BallistaError| QueryError::Engine(error.to_string());
@@ -162,7 +167,11 @@ impl Executor {
     /// # Errors
     /// When the scheduler is not reached, or the address is in use.
     pub fn run(self) -> Result<(), QueryError> {
+        let between = self.work.clone();
         let config = ExecutorProcessConfig {
+            override_runtime_producer: Some(Arc::new(move |_| {
+                environment().with_temp_file_path(between.clone()).build_arc()
+            })),
             bind_host: self.listen.ip().to_string(),
             port: self.listen.port(),
             scheduler_host: self.scheduler.host.clone(),

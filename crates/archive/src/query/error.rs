@@ -2,6 +2,8 @@
 
 use datafusion::common::DataFusionError;
 
+use crate::error::ArchiveError;
+
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     #[error("SQL, line {line}, column {column}: {problem}")]
@@ -16,6 +18,8 @@ pub enum QueryError {
     Scheduler { scheduler: String, problem: String },
     #[error("{0}: an executor was lost; ask again, and the others answer")]
     ExecutorLost(String),
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     #[error("{what}: {source}")]
     System { what: &'static str, source: std::io::Error },
 }

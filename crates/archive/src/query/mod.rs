@@ -5,6 +5,7 @@ pub mod answer;
 pub mod cluster;
 mod error;
 pub mod period;
+pub mod place;
 pub mod session;
 mod tables;
 

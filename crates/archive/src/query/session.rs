@@ -1,6 +1,5 @@
 //! A session with an engine that reads an archive: DataFusion in this process, or Ballista on other hosts.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -14,13 +13,12 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use tokio::runtime::Runtime;
-use url::Url;
 
 use super::answer::Answer;
 use super::error::QueryError;
 use super::period::Period;
+use super::place::{Place, Stores};
 use super::tables::register;
-use crate::folder::Archive;
 use crate::table::Value;
 
 /// Stack of the threads that plan and run, bytes. Plans are trees that are walked recursively, deep ones in deep stacks.
@@ -45,24 +43,23 @@ impl Session {
     ///
     /// # Errors
     /// When the engine does not start.
-    pub fn embedded(archive: &Archive, period: &Period, memory: u64) -> Result<Self, QueryError> {
+    pub fn embedded(archive: &Place, period: &Period, memory: u64) -> Result<Self, QueryError> {
         let state = state(memory).map_err(|error| QueryError::from_engine(&error, memory))?;
-        Self::with_state(archive, period, memory, state, DataType::Utf8View)
+        Self::with_state(archive, period, memory, state, &DataType::Utf8View)
     }
 
     /// `texts` is the type in which the engine has words.
     pub(super) fn with_state(
-        archive: &Archive,
+        archive: &Place,
         period: &Period,
         memory: u64,
         state: SessionState,
-        texts: DataType,
+        texts: &DataType,
     ) -> Result<Self, QueryError> {
         let runtime = runtime()?;
         let context = SessionContext::new_with_state(state);
-        let address = address(archive)?;
         runtime
-            .block_on(register(&context, &address, period, &texts))
+            .block_on(register(&context, archive, period, texts))
             .map_err(|error| QueryError::from_engine(&error, memory))?;
         Ok(Self { runtime, context, memory, scheduler: None })
     }
@@ -103,6 +100,11 @@ pub(super) fn runtime() -> Result<Runtime, QueryError> {
     built.map_err(|source| QueryError::System { what: "threads of the engine", source })
 }
 
+/// Where the engine finds files.
+pub(super) fn environment() -> RuntimeEnvBuilder {
+    RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(Stores::default()))
+}
+
 /// The engine with its limit of memory.
 pub(super) fn state(memory: u64) -> Result<SessionState, DataFusionError> {
     let mut config = SessionConfig::new();
@@ -112,21 +114,13 @@ pub(super) fn state(memory: u64) -> Result<SessionState, DataFusionError> {
     // A question about delays wants few of their rows: the others are not decoded.
     options.execution.parquet.pushdown_filters = true;
     let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-    let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory))).build_arc()?;
+    let environment = environment().with_memory_pool(Arc::new(FairSpillPool::new(memory))).build_arc()?;
     Ok(SessionStateBuilder::new().with_config(config).with_runtime_env(environment).with_default_features().build())
-}
-
-/// The folder of the archive as an address.
-fn address(archive: &Archive) -> Result<Url, QueryError> {
-    let absolute: PathBuf = std::path::absolute(archive.path())
-        .map_err(|source| QueryError::System { what: "folder of the archive", source })?;
-    Url::from_directory_path(&absolute)
-        .map_err(|()| QueryError::Engine(format!("{}: no path from the root", absolute.display())))
 }
 
 /// Adds the rows of a batch.
 fn append(rows: &mut Vec<Vec<Value>>, batch: &RecordBatch) -> Result<(), DataFusionError> {
-    let columns = batch.columns().iter().map(|column| values(column)).collect::<Result<Vec<_>, _>>()?;
+    let columns = batch.columns().iter().map(values).collect::<Result<Vec<_>, _>>()?;
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
     for _ in 0..batch.num_rows() {
         rows.push(columns.iter_mut().filter_map(Iterator::next).collect());

@@ -7,11 +7,16 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, col, lit};
 use datafusion::prelude::SessionContext;
-use url::Url;
+use futures::StreamExt as _;
+use object_store::ObjectStore as _;
+use object_store::path::Path;
+use url::{Position, Url};
 
 use super::period::Period;
+use super::place::Place;
 use crate::parquet_file::VERSION;
 use crate::questions::{VIEWS, statements};
 use crate::table::{Kind, Table};
@@ -22,9 +27,17 @@ const FOLDERS: [&str; 2] = ["date", "site"];
 
 /// Registers the tables of the archive below this address, of these days alone, and the views over them. `texts` is the type in
 /// which the engine has words.
-pub(super) async fn register(context: &SessionContext, archive: &Url, period: &Period, texts: &DataType) -> Result<()> {
+pub(super) async fn register(
+    context: &SessionContext,
+    archive: &Place,
+    period: &Period,
+    texts: &DataType,
+) -> Result<()> {
+    if archive.is_bucket() {
+        expect_runs(context, archive.url()).await?;
+    }
     for table in TABLES {
-        let listed = Arc::new(listing(table, archive, texts)?);
+        let listed = Arc::new(listing(table, archive.url(), texts)?);
         let rows: Arc<dyn TableProvider> = match days(period) {
             Some(condition) => context.read_table(listed)?.filter(condition)?.into_view(),
             None => listed,
@@ -35,6 +48,17 @@ pub(super) async fn register(context: &SessionContext, archive: &Url, period: &P
         context.sql(&view).await?;
     }
     Ok(())
+}
+
+/// Fails when a bucket is not reached, or has no runs.
+async fn expect_runs(context: &SessionContext, archive: &Url) -> Result<()> {
+    let store = context.runtime_env().object_store(ObjectStoreUrl::parse(&archive[..Position::BeforePath])?)?;
+    let folder = Path::from_url_path(archive.path())?.join(TABLES[0].name);
+    let first = store.list(Some(&folder)).next().await.transpose()?;
+    match first {
+        Some(_) => Ok(()),
+        None => Err(DataFusionError::Execution(format!("{archive}: no archive"))),
+    }
 }
 
 /// A table whose columns are those that this rrul knows: a file that has fewer of them is older, and the others are null there.

@@ -62,12 +62,13 @@ Without QUESTION the shipped questions are listed.
 Examples:
   rrul archive query runs loaded_p95_by_isp_and_hour
   rrul archive query runs 'SELECT isp, COUNT(*) AS n FROM valid_v1 GROUP BY isp' --format csv
+  rrul archive query runs loaded_p95_by_isp_and_hour --chart hours.svg
   rrul archive query runs bleached_ef.sql --from 2026-01-01 --to 2026-01-31";
 
 #[derive(Debug, Args)]
 #[command(after_help = QUERY_HELP)]
 pub(crate) struct QueryArguments {
-    /// Folder of the archive
+    /// Folder of the archive, or `s3://BUCKET/FOLDER`
     #[arg(value_name = "DIR")]
     pub(crate) archive: PathBuf,
     /// Name of a shipped question, a file of SQL, or SQL
@@ -84,7 +85,19 @@ pub(crate) struct QueryArguments {
     /// Format of the answer
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: AnswerFormat,
-    /// Memory for the answer; more is put on disk, or the question fails
+    #[cfg(feature = "charts")]
+    /// Draw the answer: FILE.svg, FILE.png or FILE.pdf
+    ///
+    /// A line of the question says how: `-- chart: bars x=isp y=p95_ms`, or `-- chart: lines x=at_hour y=p95_ms each=isp`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) chart: Option<PathBuf>,
+    #[cfg(feature = "charts")]
+    /// Overwrite an existing chart
+    #[arg(long, requires = "chart")]
+    pub(crate) force: bool,
+    /// Memory for the answer; what needs more goes to disk
+    ///
+    /// A question that the disk does not help ends with an error.
     #[arg(long, default_value = "2GB", value_name = "SIZE")]
     pub(crate) memory: ByteCount,
     /// Who answers: this process, or the scheduler at df://HOST:PORT

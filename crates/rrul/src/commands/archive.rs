@@ -1,6 +1,8 @@
 //! `rrul archive`: many runs in one place.
 
 mod adding;
+#[cfg(feature = "charts")]
+mod answer_picture;
 mod asking;
 #[cfg(feature = "cluster")]
 mod cluster;

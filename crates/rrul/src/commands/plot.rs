@@ -80,7 +80,7 @@ pub(crate) fn draw(chart: &Chart, runs: &[&Analysis], look: Look<'_>, path: &Pat
 }
 
 /// What the ending of a name says.
-fn format_of(path: &Path) -> Result<PictureFormat, Failure> {
+pub(crate) fn format_of(path: &Path) -> Result<PictureFormat, Failure> {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     PictureFormat::from_str(&ending, true).map_err(|_| Failure::content(path, ContentError::PictureName))
 }
@@ -100,9 +100,13 @@ fn draw_with(
     look: Look<'_>,
     path: &Path,
 ) -> Result<(), Failure> {
-    let format = format_of(path)?;
-    let svg = renderer.svg(&chart.draw(runs, look.theme)?)?;
-    write(path, &octets(svg, format, look.scale)?, look.overwrite)
+    format_of(path)?;
+    write_picture(renderer.svg(&chart.draw(runs, look.theme)?)?, look, path)
+}
+
+/// Writes a picture in the format that the ending of its name says.
+pub(crate) fn write_picture(svg: String, look: Look<'_>, path: &Path) -> Result<(), Failure> {
+    write(path, &octets(svg, format_of(path)?, look.scale)?, look.overwrite)
 }
 
 /// Draws every chart that these runs can show into a folder, and says of the others why not.

@@ -12,7 +12,8 @@ fn questions_are_listed_and_an_unknown_one_names_them() {
     assert!(errors.starts_with("rrul: no question or file of SQL named \"loaded_p96.sql\"; known: "), "{errors}");
     assert_eq!(errors.lines().count(), 1, "{errors}");
     for question in QUESTIONS {
-        assert!(printed.contains(&format!("{}\n  {}\n", question.name, question.about())), "{printed}");
+        let lines: Vec<_> = question.about().map(|line| format!("  {line}")).collect();
+        assert!(printed.contains(&format!("{}\n{}\n", question.name, lines.join("\n"))), "{printed}");
         assert!(errors.contains(question.name), "{errors}");
     }
 }
@@ -97,6 +98,37 @@ fn mistakes_in_sql_are_one_line_that_names_the_place() {
 }
 
 #[test]
+fn every_shipped_question_draws_its_answer() {
+    let folder = Folder::with_runs("drawn", 7, 400);
+    for question in QUESTIONS {
+        let name = format!("{}.svg", question.name);
+        folder.ends(0, &["archive", "query", "runs", question.name, "--chart", &name]);
+        let svg = std::fs::read_to_string(folder.0.join(&name)).unwrap();
+        let asked = question.about().next().unwrap();
+        assert!(svg.contains(asked) && !svg.contains("Nothing to draw"), "{name}");
+    }
+}
+
+#[test]
+fn a_chart_that_cannot_be_drawn_is_one_line_and_no_file() {
+    let folder = Folder::with_runs("undrawn", 1, 3);
+    let sql = "SELECT isp, COUNT(*) AS runs_of_it FROM runs GROUP BY isp\n-- chart: bars x=isp y=n";
+    for (question, file, words) in [
+        ("SELECT 1 AS one", "x.svg", "the question says no chart"),
+        (sql, "x.svg", "no column \"n\" in the answer; it has isp, runs_of_it"),
+        (sql, "x.gif", "x.gif: the name must end in .svg, .png or .pdf"),
+    ] {
+        let (_, errors) = folder.ends(2, &["archive", "query", "runs", question, "--chart", file]);
+        assert!(errors.contains(words) && errors.lines().count() == 1, "{errors}");
+        assert!(!folder.0.join(file).exists());
+    }
+    std::fs::write(folder.0.join("mine.svg"), "mine").unwrap();
+    folder.ends(2, &["archive", "query", "runs", "bleached_ef", "--chart", "mine.svg"]);
+    assert_eq!(std::fs::read_to_string(folder.0.join("mine.svg")).unwrap(), "mine");
+    folder.ends(0, &["archive", "query", "runs", "bleached_ef", "--chart", "mine.svg", "--force"]);
+}
+
+#[test]
 fn a_question_that_needs_more_memory_than_it_may_have_is_an_error() {
     let folder = Folder::with_runs("memory", 1, 200);
     let sql = "SELECT ARRAY_AGG(a.run_id) AS x FROM delays a JOIN delays b ON a.run_id = b.run_id";
@@ -110,7 +142,7 @@ fn wrong_options_are_one_line() {
     for (options, words) in [
         (&["--engine", "spark://x"][..], "--engine \"spark://x\": "),
         (&["--from", "2026-02-30"], "write a day as 2026-01-31"),
-        (&["--memory", "much"], "no size"),
+        (&["--memory", "much"], "is not a valid size"),
     ] {
         let (_, errors) = folder.ends(2, &[&["archive", "query", "runs", "bleached_ef"], options].concat());
         assert!(errors.contains(words), "{errors}");

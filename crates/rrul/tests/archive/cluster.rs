@@ -12,7 +12,7 @@ use crate::engines::assert_same;
 use crate::folder::Folder;
 
 /// Within this an answer or an error must be there after an executor has died.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A process that ends with the value.
 struct Started {
@@ -41,14 +41,14 @@ impl Drop for Started {
 }
 
 /// A scheduler with two executors of one core each.
-struct Cluster {
+pub(crate) struct Cluster {
     _scheduler: Started,
-    address: String,
+    pub(crate) address: String,
     executors: Vec<(Started, PathBuf)>,
 }
 
 impl Cluster {
-    fn start(folder: &Folder) -> Self {
+    pub(crate) fn start(folder: &Folder) -> Self {
         let scheduler = Started::new(&mut folder.command(&["archive", "scheduler", "--listen", "127.0.0.1:0"]));
         let address = scheduler.first_line.strip_prefix("scheduler: ").unwrap().to_owned();
         let executors = ["one", "two"].map(|name| {

@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use rrul_archive::{Archive, synthetic};
 use serde_json::Value;
 
-/// A folder of its own, gone with the value.
-pub(crate) struct Folder(pub(crate) PathBuf);
+/// A folder of its own, gone with the value, and the environment of commands in it.
+pub(crate) struct Folder(pub(crate) PathBuf, pub(crate) Vec<(&'static str, String)>);
 
 impl Folder {
     /// A folder with two recordings in `recordings`.
@@ -31,12 +31,12 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("rrul-archive-command-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path).unwrap();
-        Self(path)
+        Self(path, Vec::new())
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rrul"));
-        command.args(arguments).current_dir(&self.0);
+        command.args(arguments).current_dir(&self.0).envs(self.1.iter().cloned());
         command
     }
 

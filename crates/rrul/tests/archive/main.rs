@@ -4,6 +4,8 @@
 
 mod adding;
 mod asking;
+#[cfg(feature = "s3")]
+mod bucket;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod engines;

@@ -5,25 +5,30 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use rrul_archive::Archive;
 #[cfg(feature = "cluster")]
 use rrul_archive::query::cluster::Scheduler;
 use rrul_archive::query::period::Period;
+use rrul_archive::query::place::Place;
 use rrul_archive::query::session::Session;
 use rrul_archive::questions::{QUESTIONS, Question};
 
+#[cfg(feature = "charts")]
+use super::answer_picture::AnswerPicture;
 use crate::arguments::{AnswerFormat, QueryArguments};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::output::{print_json, say};
 
 pub(crate) fn query(arguments: &QueryArguments) -> Result<Outcome, Failure> {
-    let archive = Archive::open(&arguments.archive)?;
+    let archive = Place::new(&arguments.archive)?;
     let Some(question) = &arguments.question else {
         list();
         return Ok(Outcome::Good);
     };
     let sql = sql(question)?;
+    // Mistakes in what is to be drawn show before an answer is waited for.
+    #[cfg(feature = "charts")]
+    let picture = arguments.chart.as_deref().map(|path| AnswerPicture::new(path, &sql)).transpose()?;
     let answer = session(&archive, arguments)?.ask(&sql)?;
     match arguments.format {
         AnswerFormat::Text => answer.text().lines().for_each(say),
@@ -33,12 +38,21 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<Outcome, Failure> {
         }
         AnswerFormat::Json => print_json(&answer.json())?,
     }
+    #[cfg(feature = "charts")]
+    if let Some(picture) = &picture {
+        picture.write(answer, arguments.force)?;
+        // Other formats are for programs, which read nothing else.
+        if arguments.format == AnswerFormat::Text {
+            say(format_args!("chart: {}", picture.path.display()));
+        }
+    }
     Ok(Outcome::Good)
 }
 
 fn list() {
     for question in QUESTIONS {
-        say(format_args!("{}\n  {}", question.name, question.about()));
+        say(question.name);
+        question.about().for_each(|line| say(format_args!("  {line}")));
     }
 }
 
@@ -59,7 +73,7 @@ fn sql(question: &str) -> Result<Cow<'static, str>, Failure> {
     })
 }
 
-fn session(archive: &Archive, arguments: &QueryArguments) -> Result<Session, Failure> {
+fn session(archive: &Place, arguments: &QueryArguments) -> Result<Session, Failure> {
     let period = Period { from: arguments.from.clone(), to: arguments.to.clone() };
     let memory = arguments.memory.0;
     match arguments.engine.as_str() {
