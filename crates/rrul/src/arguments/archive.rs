@@ -43,7 +43,7 @@ pub(crate) enum ArchiveAction {
     ///
     /// Runs until it is ended. It knows no passwords: use it in a network of your own.
     Scheduler {
-        /// Address for executors, and for `rrul archive query --engine`
+        /// Address for executors and for questions
         #[arg(long, default_value = "127.0.0.1:50050", value_name = "ADDRESS")]
         listen: SocketAddr,
     },
@@ -86,7 +86,7 @@ pub(crate) struct QueryArguments {
     #[arg(long, default_value = "text", value_name = "FORMAT")]
     pub(crate) format: AnswerFormat,
     #[cfg(feature = "charts")]
-    /// Draw the answer: FILE.svg, FILE.png or FILE.pdf
+    /// Draw the answer to FILE.svg, .png or .pdf [default: none]
     ///
     /// A line of the question says how: `-- chart: bars x=isp y=p95_ms`, or `-- chart: lines x=at_hour y=p95_ms each=isp`.
     #[arg(long, value_name = "FILE")]
@@ -100,7 +100,7 @@ pub(crate) struct QueryArguments {
     /// A question that the disk does not help ends with an error.
     #[arg(long, default_value = "2GB", value_name = "SIZE")]
     pub(crate) memory: ByteCount,
-    /// Who answers: this process, or the scheduler at df://HOST:PORT
+    /// Who answers: rrul, or the scheduler df://HOST:PORT
     #[arg(long, default_value = "embedded", value_name = "ENGINE")]
     pub(crate) engine: String,
 }
@@ -121,13 +121,13 @@ pub(crate) struct ExecutorArguments {
     /// Address of the scheduler: df://HOST:PORT
     #[arg(value_name = "SCHEDULER")]
     pub(crate) scheduler: Scheduler,
-    /// Address for other executors, and for whoever asks
+    /// Address for other executors and whoever asks
     #[arg(long, default_value = "127.0.0.1:50051", value_name = "ADDRESS")]
     pub(crate) listen: SocketAddr,
     /// Tasks at the same time [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) cores: Option<u16>,
-    /// Memory of all tasks; more is put on disk, or the question fails
+    /// Memory for all tasks; what needs more goes to disk
     #[arg(long, default_value = "2GB", value_name = "SIZE")]
     pub(crate) memory: ByteCount,
 }
