@@ -9,7 +9,7 @@ use crate::error::ArchiveError;
 use crate::folder::{Archive, Partition, entries};
 use crate::parquet_file::ParquetSource;
 use crate::table::{Row, Table};
-use crate::tables::{DelayRow, FlowRow, RunRow, TABLES};
+use crate::tables::{DelayRow, FlowRow, RunRow, SecondRow, TABLES};
 use crate::writing::noted_run;
 
 /// What was found.
@@ -70,12 +70,13 @@ impl fmt::Display for Problem {
 #[derive(Debug, Default)]
 struct RunCounts {
     times: u64,
-    expected: [u64; 2],
-    found: [u64; 2],
+    expected: [u64; 3],
+    found: [u64; 3],
 }
 
-/// Tables whose rows `runs` counts: in `flow_rows` and `delay_rows`.
-const COUNTED: [Table; 2] = [FlowRow::TABLE, DelayRow::TABLE];
+/// Tables whose rows `runs` counts, and in which column.
+const COUNTED: [(Table, &str); 3] =
+    [(FlowRow::TABLE, "flow_rows"), (DelayRow::TABLE, "delay_rows"), (SecondRow::TABLE, "second_rows")];
 
 impl Archive {
     /// Reads every file. What is wrong is in the result.
@@ -109,16 +110,19 @@ impl Archive {
         let mut runs: HashMap<(String, String), RunCounts> = HashMap::new();
         for partition in self.partitions_of_day(&RunRow::TABLE, date)? {
             read(RunRow::TABLE, &partition, checked, |rows| {
-                let counts = rows.counts("flow_rows").zip(rows.counts("delay_rows"));
-                for (run, (flows, delays)) in rows.texts("run_id").zip(counts) {
+                let expected = COUNTED.map(|(_, column)| rows.counts(column).collect::<Vec<_>>());
+                for (row, run) in rows.texts("run_id").enumerate() {
                     let entry = runs.entry((run.unwrap_or_default().to_owned(), partition.site.clone())).or_default();
                     entry.times += 1;
-                    entry.expected =
-                        [flows, delays].map(|rows| rows.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0));
+                    // Null in a file of an older rrul, which had no such rows.
+                    let known = |counts: &Vec<Option<i64>>| counts.get(row).copied().flatten();
+                    entry.expected = expected
+                        .each_ref()
+                        .map(|counts| known(counts).and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0));
                 }
             })?;
         }
-        for (place, table) in COUNTED.into_iter().enumerate() {
+        for (place, (table, _)) in COUNTED.into_iter().enumerate() {
             for partition in self.partitions_of_day(&table, date)? {
                 read(table, &partition, checked, |rows| {
                     for run in rows.texts("run_id") {
@@ -134,7 +138,7 @@ impl Archive {
         sorted.sort_by_key(|(key, _)| *key);
         for ((run, site), counts) in sorted {
             *times.entry(run).or_default() += counts.times;
-            for (place, table) in COUNTED.into_iter().enumerate() {
+            for (place, (table, _)) in COUNTED.into_iter().enumerate() {
                 let (found, expected) = (counts.found[place], counts.expected[place]);
                 let (run, date, table) = (run.clone(), date.to_owned(), table.name);
                 if counts.times == 0 && found > 0 {

@@ -79,7 +79,7 @@ fn count(
 }
 
 /// The phase as the summary divides them: of the load, the scored window and the rest. The survey is in no statistics of delays.
-fn phase_name(analysis: &Analysis, at: TestTime) -> Option<&'static str> {
+pub(crate) fn phase_name(analysis: &Analysis, at: TestTime) -> Option<&'static str> {
     let phase = analysis.test.phases.iter().find(|entry| entry.window.contains(at))?.phase;
     match phase {
         Phase::Survey => None,

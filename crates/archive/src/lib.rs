@@ -5,7 +5,7 @@
 //! 1. [`sketch`]: delays as counts by bin, which merge exactly
 //! 2. [`table`], [`tables`]: what the tables contain; [`document`]: docs/archive.md, made from them
 //! 3. [`labels`]: what the user says of runs; `vocabulary`: the words of a recording that may be kept
-//! 4. `run_id`, `delay_rows`, `flow_rows`, `marking_verdict`, [`run_rows`]: from a recording to rows, pure
+//! 4. `run_id`, `delay_rows`, `flow_rows`, `second_rows`, `marking_verdict`, [`run_rows`]: from a recording to rows, pure
 //! 5. `columns`, `parquet_file`: rows by column, and as files
 //! 6. [`folder`]: an archive on disk; [`writing`], [`compaction`], [`checking`]
 //! 7. [`questions`]: views and questions in SQL; with feature `engine`, `query`: their answers
@@ -30,6 +30,7 @@ pub mod query;
 pub mod questions;
 mod run_id;
 pub mod run_rows;
+mod second_rows;
 pub mod sketch;
 pub mod synthetic;
 pub mod table;

@@ -16,7 +16,8 @@ use crate::flow_rows::flow_rows;
 use crate::labels::{Label, Labels, Site};
 use crate::marking_verdict::of_expedited;
 use crate::run_id::run_id;
-use crate::tables::{DelayRow, FlowRow, RunRow};
+use crate::second_rows::second_rows;
+use crate::tables::{DelayRow, FlowRow, RunRow, SecondRow};
 use crate::vocabulary::{congestion_control, flow_names, queue_discipline, version, without_free_text};
 
 /// Seconds of a day.
@@ -33,6 +34,8 @@ pub struct RunRows {
     pub run: RunRow,
     pub flows: Vec<FlowRow>,
     pub delays: Vec<DelayRow>,
+    /// None unless they were asked for.
+    pub seconds: Vec<SecondRow>,
 }
 
 /// Why a recording has no rows.
@@ -61,11 +64,20 @@ impl RunRows {
             hour_utc: Some(began.rem_euclid(DAY) / HOUR),
             flow_rows: count(flows.len() as u64),
             delay_rows: count(delays.len() as u64),
+            second_rows: Some(0),
             summary: Some(summary.to_string()),
             ..with_labels(with_setting(with_figures(RunRow::default(), analysis), recording, plans), labels)
         };
         let date = date_of_day(began.div_euclid(DAY));
-        Ok(Self { date, site: labels.site.clone().unwrap_or_default(), run, flows, delays })
+        Ok(Self { date, site: labels.site.clone().unwrap_or_default(), run, flows, delays, seconds: Vec::new() })
+    }
+
+    /// With what happened in each second.
+    #[must_use]
+    pub fn with_seconds(mut self, recording: &Recording, analysis: &Analysis) -> Self {
+        self.seconds = second_rows(self.run_id(), analysis, &flow_names(&recording.header.flows));
+        self.run.second_rows = count(self.seconds.len() as u64);
+        self
     }
 
     /// The name of the run.

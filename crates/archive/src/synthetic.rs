@@ -164,9 +164,10 @@ pub fn run(seed: u64, index: u64) -> RunRows {
         ef_up: Some(bleached(&mut numbers).to_owned()),
         flow_rows: Some(2),
         delay_rows: Some(delays.len() as i64),
+        second_rows: Some(0),
         ..RunRow::default()
     };
-    RunRows { date: date_of_day(day), site, run, flows: flows.to_vec(), delays }
+    RunRows { date: date_of_day(day), site, run, flows: flows.to_vec(), delays, seconds: Vec::new() }
 }
 
 /// Bins around that of a delay, most packets in the middle, and a few lost packets.

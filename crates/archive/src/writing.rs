@@ -113,6 +113,7 @@ impl Writer {
         fs::write(&note, format!("{date}\t{site}\n")).map_err(ArchiveError::file(&note))?;
         self.put(&columns(&rows.delays), date, site, id)?;
         self.put(&columns(&rows.flows), date, site, id)?;
+        self.put(&columns(&rows.seconds), date, site, id)?;
         self.put(&columns(std::slice::from_ref(&rows.run)), date, site, id)?;
         remove_if_there(&note)
     }

@@ -99,6 +99,8 @@ table! {
     flow_rows: Count,
     /// Rows of this run in `delays`.
     delay_rows: Count,
+    /// Rows of this run in `seconds`.
+    second_rows: Count,
     /// The summary as JSON (docs/summary.schema.json) without free text: titles, names of hosts, addresses and sentences are null.
     summary: Text,
 }

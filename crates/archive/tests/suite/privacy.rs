@@ -112,10 +112,15 @@ fn no_address_and_no_host_name_is_in_any_column() {
         for mark in MARKS {
             assert!(all.matches(mark).count() > 5, "{mark} is not in the recording");
         }
-        let rows = RunRows::new(&recording, &analyze(&recording), &Labels::default(), &["quick"]).unwrap();
+        let analysis = analyze(&recording);
+        let rows = RunRows::new(&recording, &analysis, &Labels::default(), &["quick"]).unwrap();
+        let rows = rows.with_seconds(&recording, &analysis);
         assert!(flow_types || (!rows.delays.is_empty() && !rows.flows.is_empty()));
-        let cells: Vec<(String, String)> =
-            cells(std::slice::from_ref(&rows.run)).chain(cells(&rows.flows)).chain(cells(&rows.delays)).collect();
+        let cells: Vec<(String, String)> = cells(std::slice::from_ref(&rows.run))
+            .chain(cells(&rows.flows))
+            .chain(cells(&rows.delays))
+            .chain(cells(&rows.seconds))
+            .collect();
         assert!(cells.len() > 10);
         for (column, text) in &cells {
             for mark in MARKS {

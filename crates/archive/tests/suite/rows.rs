@@ -46,6 +46,41 @@ fn percentiles_of_the_headline_sketches_are_those_of_the_summary() {
 }
 
 #[test]
+fn seconds_have_every_packet_and_every_byte_and_are_there_on_request() {
+    let recording = recording("before.rrul");
+    let analysis = analyze(&recording);
+    let rows = RunRows::new(&recording, &analysis, &Labels::default(), &PLANS).unwrap();
+    assert!(rows.seconds.is_empty() && rows.run.second_rows == Some(0));
+    let rows = rows.with_seconds(&recording, &analysis);
+    assert_eq!(rows.run.second_rows, Some(rows.seconds.len() as i64));
+    let of = |name: &str| rows.seconds.iter().filter(move |row| row.flow.as_deref() == Some(name)).collect::<Vec<_>>();
+    for flow in &rows.flows {
+        let name = flow.flow.as_deref().unwrap();
+        let seconds = of(name);
+        assert!(seconds.windows(2).all(|pair| pair[0].second < pair[1].second), "{name}: in order, each once");
+        if let Some(octets) = flow.octets {
+            let loaded = seconds.iter().filter(|row| matches!(row.phase.as_deref(), Some("load" | "unscored")));
+            let sum = loaded.filter_map(|row| row.goodput_bps).sum::<i64>() as f64 / 8.0;
+            // The first and the last second have less than a second of the stream.
+            assert!((sum / octets as f64 - 1.0).abs() < 0.1, "{name}: {sum} of {octets} bytes");
+            assert!(seconds.len() >= 5 && seconds.iter().all(|row| row.packets.is_none()), "{name}");
+        } else {
+            let sent: i64 =
+                rows.flows.iter().filter(|other| other.flow == flow.flow).filter_map(|row| row.packets).sum();
+            let lost: i64 = rows.flows.iter().filter(|other| other.flow == flow.flow).filter_map(|row| row.lost).sum();
+            let within = |row: &&&rrul_archive::tables::SecondRow| row.phase.is_some();
+            let sum = |of: fn(&rrul_archive::tables::SecondRow) -> Option<i64>| -> i64 {
+                seconds.iter().filter(within).filter_map(|row| of(row)).sum()
+            };
+            let (packets, gone) = (sum(|row| row.packets), sum(|row| row.lost));
+            // Seconds in which a phase begins or ends are counted whole.
+            assert!((packets - sent).abs() <= sent / 10, "{name}: {packets} of {sent} packets");
+            assert!((gone - lost).abs() <= lost / 10 + 2, "{name}: {gone} of {lost} lost");
+        }
+    }
+}
+
+#[test]
 fn a_row_says_what_the_summary_says() {
     let recording = recording("after.rrul");
     let analysis = analyze(&recording);

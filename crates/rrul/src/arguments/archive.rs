@@ -56,7 +56,7 @@ pub(crate) enum ArchiveAction {
 
 /// The text after the options of `rrul archive query --help`.
 const QUERY_HELP: &str = "\
-Tables are runs, flows and delays, views valid_v1 and usable_v1; docs/archive.md defines their columns.
+Tables are runs, flows, delays and seconds, views valid_v1 and usable_v1; docs/archive.md defines their columns.
 Without QUESTION the shipped questions are listed.
 
 Examples:
@@ -140,6 +140,9 @@ pub(crate) struct AddArguments {
     /// Recordings, data files of Flent, or folders of both
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Also keep each second of each flow, in table seconds: twice as many rows
+    #[arg(long)]
+    pub(crate) seconds: bool,
     /// Where it was measured; the archive is divided by it [default: unknown]
     #[arg(long, value_name = "NAME", help_heading = "Labels")]
     pub(crate) site: Option<Site>,

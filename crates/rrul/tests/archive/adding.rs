@@ -23,6 +23,23 @@ fn runs_are_added_once_compacted_and_checked() {
 }
 
 #[test]
+fn seconds_are_kept_on_request_and_questions_find_them() {
+    let folder = Folder::new("seconds");
+    folder.ends(0, &["archive", "add", "runs", "recordings/before.rrul"]);
+    let count = "SELECT COUNT(*) AS amount FROM seconds";
+    assert_eq!(folder.number(count, &[]), 0);
+    folder.ends(0, &["archive", "add", "runs", "recordings", "--seconds"]);
+    folder.ends(0, &["archive", "check", "runs"]);
+    folder.ends(0, &["archive", "compact", "runs"]);
+    folder.ends(0, &["archive", "check", "runs"]);
+    let rows = folder.number(count, &[]);
+    // Of the run that was added with them.
+    assert!(rows > 100, "{rows}");
+    assert_eq!(folder.number("SELECT SUM(second_rows) AS amount FROM runs", &[]), rows);
+    assert_eq!(folder.number("SELECT COUNT(DISTINCT run_id) AS amount FROM seconds", &[]), 1);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_one_line_and_the_others_are_added() {
     let folder = Folder::new("unreadable");
     std::fs::write(folder.0.join("recordings/broken.rrul"), "no recording").unwrap();

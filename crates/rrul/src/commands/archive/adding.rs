@@ -41,7 +41,7 @@ pub(super) fn add(arguments: &AddArguments) -> Result<Outcome, Failure> {
     let files = recordings(&arguments.files)?;
     let labels = labels(arguments);
     let writer = Writer::new(Archive::create(&arguments.archive)?)?;
-    let counts = add_all(&files, &labels, &writer)?;
+    let counts = add_all(&files, &labels, arguments.seconds, &writer)?;
     let known = if counts.known > 0 { format!(", {} in it already", counts.known) } else { String::new() };
     let unreadable =
         if counts.unreadable > 0 { format!(", {} files not readable", counts.unreadable) } else { String::new() };
@@ -93,7 +93,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
 }
 
 /// Adds what can be read. The first failure to write ends it: what was added stays, and the command can be given again.
-fn add_all(files: &[PathBuf], labels: &Labels, writer: &Writer) -> Result<Counts, Failure> {
+fn add_all(files: &[PathBuf], labels: &Labels, seconds: bool, writer: &Writer) -> Result<Counts, Failure> {
     let plans = plan_book::names();
     let next = AtomicUsize::new(0);
     let state = Mutex::new((Counts::default(), None::<ArchiveError>));
@@ -101,8 +101,10 @@ fn add_all(files: &[PathBuf], labels: &Labels, writer: &Writer) -> Result<Counts
     let work = || {
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             let read = store::read(file).and_then(|recording| {
-                RunRows::new(&recording, &analyze(&recording), labels, &plans)
-                    .map_err(|problem| Failure::content(file, problem))
+                let analysis = analyze(&recording);
+                let rows = RunRows::new(&recording, &analysis, labels, &plans)
+                    .map_err(|problem| Failure::content(file, problem))?;
+                Ok(if seconds { rows.with_seconds(&recording, &analysis) } else { rows })
             });
             let added = read.map(|rows| writer.add(&rows));
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
