@@ -47,14 +47,17 @@ impl<'a> Session<'a> {
         self.trials.iter().find_map(|trial| trial.directions.get(direction).idle_p95)
     }
 
-    /// The direction that is referred to first: with the queue of the other one full, its acknowledgments may be late, so
-    /// that the other one's rate is to be measured with this one shaped.
+    /// The direction that is referred to first, that with the longest queue: acknowledgments of the other one wait in it, so that
+    /// the other one's rate is to be measured with this one shaped.
     pub(crate) fn lead(&self) -> Direction {
         let Some(first) = self.trials.first() else { return Direction::Up };
         let is = |direction: &Direction, wanted: fn(&Line) -> bool| {
             self.tunes(*direction) && wanted(&self.line_in(*direction, first))
         };
-        let queues = UP_FIRST.iter().find(|direction| is(direction, |line| *line == Line::Queues));
+        let waited = |direction: &&Direction| first.directions.get(**direction).queueing_delay.map(|delay| delay.p50);
+        // Of two that are alike the upload.
+        let queues =
+            UP_FIRST.iter().rev().filter(|direction| is(direction, |line| *line == Line::Queues)).max_by_key(waited);
         let drops = || UP_FIRST.iter().find(|direction| is(direction, |line| matches!(line, Line::Drops { .. })));
         let planned = || self.plan.directions.first();
         queues.or_else(drops).or_else(planned).copied().unwrap_or(Direction::Up)

@@ -112,6 +112,8 @@ pub(crate) struct Line {
     /// How often a policer drops a small probe, in relation to a segment of the load.
     pub(crate) small_lost: f64,
     pub(crate) path: Path,
+    /// The direction whose acknowledgments are late while the queue of the other one is long.
+    pub(crate) starved: Direction,
     chance: Chance,
     now: f64,
     states: ByDirection<State>,
@@ -132,7 +134,7 @@ impl Line {
         };
         let states = ByDirection { up: state(&up), down: state(&down) };
         let sides = ByDirection { up, down };
-        Self { sides, small_lost: 0.0, path: Path::Through, chance, now: 0.0, states, phase }
+        Self { sides, small_lost: 0.0, path: Path::Through, starved: Direction::Down, chance, now: 0.0, states, phase }
     }
 
     /// Takes a step: its trial.
@@ -209,10 +211,12 @@ impl Line {
     fn run(&mut self, rates: ShaperRates, length: Duration) -> ByDirection<Seen> {
         let mut seen = ByDirection::<Seen>::default();
         for _ in 0..(length.as_secs_f64() / TICK).round() as usize {
-            let up = self.tick(rates, Direction::Up, 1.0, seen.get_mut(Direction::Up));
-            // A long queue of the upload makes its acknowledgments late.
-            let part = if up > 0.05 { 0.55 } else { 1.0 };
-            self.tick(rates, Direction::Down, part, seen.get_mut(Direction::Down));
+            let other = self.starved.opposite();
+            let queue = self.tick(rates, other, 1.0, seen.get_mut(other));
+            // Late acknowledgments come in clumps; where these fall together the upload has a short queue for a moment.
+            let clump = self.starved == Direction::Up && (self.now / 0.5) as usize % 8 == 0;
+            let part = if queue <= 0.05 || clump { 1.0 } else { 0.55 };
+            self.tick(rates, self.starved, part, seen.get_mut(self.starved));
             self.now += TICK;
         }
         seen

@@ -57,6 +57,21 @@ fn the_rates_are_found_within_three_percent_below_and_half_a_percent_above() {
 }
 
 #[test]
+fn an_upload_whose_acknowledgments_wait_in_the_download_is_found_at_its_rate() {
+    for [up, down] in [[25e6, 25e6], [8e6, 8e6], [10e6, 100e6]] {
+        let sessions = (0..20).map(|seed| {
+            let mut line = line(up, down, Kind::Cake, seed);
+            line.starved = Direction::Up;
+            tune(&mut line)
+        });
+        let short: Vec<String> = sessions
+            .filter_map(|session| Some(format!("{}{}", shortfall(&session, [up, down], 0.03)?, story(&session.trials))))
+            .collect();
+        assert!(short.len() <= 1, "{up}/{down}: {} of 20: {}", short.len(), short[0]);
+    }
+}
+
+#[test]
 fn the_interval_contains_the_truth_as_often_as_it_says() {
     for [up, down] in [LINES[0], LINES[2]] {
         let mut inside = [0, 0];
