@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rrul_model::calendar::date_of_day;
 use rrul_model::units::Delay;
 
+use crate::columns::Columns;
 use crate::compaction::LargeFiles;
 use crate::error::ArchiveError;
 use crate::folder::Archive;
@@ -71,32 +73,82 @@ pub fn write(archive: &Archive, seed: u64, runs: u64) -> Result<(), ArchiveError
         let Beginning { day, site, .. } = beginning(seed, index);
         places.entry((day, site)).or_default().push(index);
     }
-    for ((day, site), indices) in places {
-        let folder = |table| {
-            let folder = archive.partition_folder(table, &date_of_day(day), site.as_str());
-            fs::create_dir_all(&folder).map_err(ArchiveError::file(&folder))?;
-            Ok(folder)
-        };
-        let folders = [folder(DelayRow::TABLE.name)?, folder(FlowRow::TABLE.name)?, folder(RunRow::TABLE.name)?];
-        let stem = || format!("compact-{seed:016x}");
-        let mut delays = LargeFiles::new(DelayRow::TABLE, &folders[0], stem());
-        let mut flows = LargeFiles::new(FlowRow::TABLE, &folders[1], stem());
-        let mut rows = LargeFiles::new(RunRow::TABLE, &folders[2], stem());
-        for index in indices {
-            let run = run(seed, index);
-            delays.append(columns(&run.delays))?;
-            flows.append(columns(&run.flows))?;
-            rows.append(columns(std::slice::from_ref(&run.run)))?;
+    let places: Vec<_> = places.into_iter().collect();
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<(), ArchiveError> {
+        while let Some(((day, site), indices)) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+            write_partition(archive, seed, *day, site, indices)?;
         }
-        delays.finish()?;
-        flows.finish()?;
-        rows.finish()?;
+        Ok(())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut ended = vec![work()];
+        ended.extend(
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+        );
+        ended.into_iter().collect()
+    })
+}
+
+fn write_partition(archive: &Archive, seed: u64, day: i64, site: &Site, indices: &[u64]) -> Result<(), ArchiveError> {
+    let folder = |table| {
+        let folder = archive.partition_folder(table, &date_of_day(day), site.as_str());
+        fs::create_dir_all(&folder).map_err(ArchiveError::file(&folder))?;
+        Ok(folder)
+    };
+    let folders = [folder(DelayRow::TABLE.name)?, folder(FlowRow::TABLE.name)?, folder(RunRow::TABLE.name)?];
+    let stem = || format!("compact-{seed:016x}");
+    let mut delays = LargeFiles::new(DelayRow::TABLE, &folders[0], stem());
+    let mut flows = LargeFiles::new(FlowRow::TABLE, &folders[1], stem());
+    let mut rows = LargeFiles::new(RunRow::TABLE, &folders[2], stem());
+    for index in indices {
+        let run = figures(seed, *index);
+        let mut all = Columns::new(DelayRow::TABLE);
+        for sketch in &run.sketches {
+            all.push_alike(&sketch.row.values(), [("bin", &sketch.bins), ("n", &sketch.counts)]);
+        }
+        delays.append(all)?;
+        flows.append(columns(&run.flows))?;
+        rows.append(columns(std::slice::from_ref(&run.run)))?;
     }
+    delays.finish()?;
+    flows.finish()?;
+    rows.finish()?;
     Ok(())
 }
 
-/// Run number `index` of the runs of a seed; always the same. Its sketches are as many as those of a plan with four probe flows.
+/// The rows of one sketch.
+struct SketchRows {
+    /// What they have in common.
+    row: DelayRow,
+    bins: Vec<i64>,
+    /// Packets in each bin.
+    counts: Vec<i64>,
+}
+
+/// What a run measured. Its sketches are as many as those of a plan with four probe flows.
+struct Figures {
+    date: String,
+    site: Site,
+    run: RunRow,
+    flows: [FlowRow; 2],
+    sketches: Vec<SketchRows>,
+}
+
+/// Run number `index` of the runs of a seed; always the same.
 pub fn run(seed: u64, index: u64) -> RunRows {
+    let Figures { date, site, run, flows, sketches } = figures(seed, index);
+    let rows = |sketch: SketchRows| -> Vec<DelayRow> {
+        let each = sketch.bins.into_iter().zip(sketch.counts);
+        each.map(|(bin, n)| DelayRow { bin: Some(bin), n: Some(n), ..sketch.row.clone() }).collect()
+    };
+    let delays = sketches.into_iter().flat_map(rows).collect();
+    RunRows { date, site, run, flows: flows.to_vec(), delays, seconds: Vec::new() }
+}
+
+fn figures(seed: u64, index: u64) -> Figures {
     let Beginning { id, provider, day, site, mut numbers } = beginning(seed, index);
     let second = numbers.below(86_400) as i64;
     let managed = numbers.below(2) == 1;
@@ -105,7 +157,7 @@ pub fn run(seed: u64, index: u64) -> RunRows {
     let idle = 5_000_000 + provider as i64 * 1_000_000;
     let evening = if (18..23).contains(&hour) { 2 } else { 1 };
     let loaded = idle + evening * if managed { 4_000_000 } else { 80_000_000 + provider as i64 * 5_000_000 };
-    let mut delays = Vec::new();
+    let mut sketches = Vec::new();
     for class in ["BE", "EF"] {
         for family in ["ipv4", "ipv6"] {
             for (phase, delay, packets) in [("idle", idle, 250), ("load", loaded, 3000), ("after", idle, 250)] {
@@ -119,11 +171,11 @@ pub fn run(seed: u64, index: u64) -> RunRows {
                     headline: Some(1),
                     ..DelayRow::default()
                 };
-                sketch(&mut delays, &row("round_trip", "both"), delay, packets, &mut numbers);
+                sketches.push(sketch(row("round_trip", "both"), delay, packets, &mut numbers));
                 if phase != "after" {
                     let waited = (delay - idle).max(500_000);
-                    sketch(&mut delays, &row("queueing", "down"), waited, packets, &mut numbers);
-                    sketch(&mut delays, &row("queueing", "up"), waited / 2, packets, &mut numbers);
+                    sketches.push(sketch(row("queueing", "down"), waited, packets, &mut numbers));
+                    sketches.push(sketch(row("queueing", "up"), waited / 2, packets, &mut numbers));
                 }
             }
         }
@@ -163,27 +215,31 @@ pub fn run(seed: u64, index: u64) -> RunRows {
         ef_down: Some(bleached(&mut numbers).to_owned()),
         ef_up: Some(bleached(&mut numbers).to_owned()),
         flow_rows: Some(2),
-        delay_rows: Some(delays.len() as i64),
+        delay_rows: Some(sketches.iter().map(|sketch| sketch.bins.len() as i64).sum()),
         second_rows: Some(0),
         ..RunRow::default()
     };
-    RunRows { date: date_of_day(day), site, run, flows: flows.to_vec(), delays, seconds: Vec::new() }
+    Figures { date: date_of_day(day), site, run, flows, sketches }
 }
 
 /// Bins around that of a delay, most packets in the middle, and a few lost packets.
-fn sketch(rows: &mut Vec<DelayRow>, row: &DelayRow, delay: i64, packets: i64, numbers: &mut Numbers) {
+fn sketch(row: DelayRow, delay: i64, packets: i64, numbers: &mut Numbers) -> SketchRows {
     let spread: i64 = if packets > 1000 { 18 } else { 8 };
     let middle = bin_of(Delay(delay)) + numbers.below(9) as i64 - 4;
     let mut left = packets;
+    let (mut bins, mut counts) = (Vec::new(), Vec::new());
     for offset in -spread..=spread {
         let share = (spread + 1 - offset.abs()) * packets / ((spread + 1) * (spread + 1));
         let n = (share + numbers.below(5) as i64).min(left);
         left -= n;
         if n > 0 {
-            rows.push(DelayRow { bin: Some(middle + offset), n: Some(n), ..row.clone() });
+            bins.push(middle + offset);
+            counts.push(n);
         }
     }
     if left > 0 {
-        rows.push(DelayRow { bin: Some(LOST), n: Some(left.min(2)), ..row.clone() });
+        bins.push(LOST);
+        counts.push(left.min(2));
     }
+    SketchRows { row, bins, counts }
 }

@@ -150,7 +150,7 @@ fn remove_if_there(path: &Path) -> Result<(), ArchiveError> {
 pub(crate) fn columns<R: Row>(rows: &[R]) -> Columns {
     let mut columns = Columns::new(R::TABLE);
     for row in rows {
-        columns.push(row.values());
+        columns.push(&row.values());
     }
     columns
 }
