@@ -34,8 +34,9 @@ fn compact(path: &Path) -> Result<Outcome, Failure> {
     if done.partitions == 0 {
         say("nothing to compact");
     } else {
+        let partitions = if done.partitions == 1 { "partition" } else { "partitions" };
         say(format_args!(
-            "compacted {} partitions: {} files into {}",
+            "compacted {} {partitions}: {} files into {}",
             done.partitions, done.files_before, done.files_after
         ));
     }
