@@ -231,7 +231,9 @@ impl Columns {
 /// Rows by their ranks, those of one rank in the order that they have: a counting sort, because ranks are few.
 fn by_rank(order: &[usize], ranks: &[usize]) -> Vec<usize> {
     let mut ends = vec![0; ranks.iter().max().map_or(0, |most| most + 2)];
-    ranks.iter().for_each(|rank| ends[rank + 1] += 1);
+    for rank in ranks {
+        ends[rank + 1] += 1;
+    }
     for place in 1..ends.len() {
         ends[place] += ends[place - 1];
     }

@@ -214,7 +214,7 @@ impl Line {
             let other = self.starved.opposite();
             let queue = self.tick(rates, other, 1.0, seen.get_mut(other));
             // Late acknowledgments come in clumps; where these fall together the upload has a short queue for a moment.
-            let clump = self.starved == Direction::Up && (self.now / 0.5) as usize % 8 == 0;
+            let clump = self.starved == Direction::Up && ((self.now / 0.5) as usize).is_multiple_of(8);
             let part = if queue <= 0.05 || clump { 1.0 } else { 0.55 };
             self.tick(rates, self.starved, part, seen.get_mut(self.starved));
             self.now += TICK;

@@ -44,7 +44,12 @@ impl Session {
     /// # Errors
     /// When the engine does not start.
     pub fn embedded(archive: &Place, period: &Period, memory: u64) -> Result<Self, QueryError> {
-        let state = state(memory).map_err(|error| QueryError::from_engine(&error, memory))?;
+        let mut state = state(memory).map_err(|error| QueryError::from_engine(&error, memory))?;
+        // The smaller side of a join is kept once, not divided: the larger one, delays, would be divided as well, which takes longer
+        // than the join itself.
+        let optimizer = &mut state.config_mut().options_mut().optimizer;
+        optimizer.hash_join_single_partition_threshold = usize::try_from(memory / 2).unwrap_or(usize::MAX);
+        optimizer.hash_join_single_partition_threshold_rows = usize::MAX;
         Self::with_state(archive, period, memory, state, &DataType::Utf8View)
     }
 
