@@ -72,6 +72,7 @@ impl FullTest<'_> {
         self.folder.make_room();
         self.board.loaded.store(true, Ordering::Relaxed);
         let tested = self.measure();
+        self.traffic.forget();
         self.board.loaded.store(false, Ordering::Relaxed);
         self.folder.turn_ring();
         tested.unwrap_or_else(|failure| of_failure(&failure))

@@ -46,6 +46,11 @@ impl LineTraffic {
         Ok(carried)
     }
 
+    /// Forgets what was read: it contains a test of one's own, which is not what others send.
+    pub(super) fn forget(&mut self) {
+        self.readings.clear();
+    }
+
     /// The mean rates of the whole time that readings are kept for; `None` until it has passed.
     pub(super) fn rates(&self) -> Option<Rates> {
         self.rates_over(self.kept)
@@ -69,4 +74,28 @@ impl LineTraffic {
 pub(super) fn between(before: Carried, after: Carried) -> ByteCount {
     let moved = |before: ByteCount, after: ByteCount| after.0.saturating_sub(before.0);
     ByteCount(moved(before.received, after.received) + moved(before.sent, after.sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_unknown_until_their_time_has_passed_without_a_test_of_ones_own() {
+        let second = Duration::from_secs(1);
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 9));
+        let mut traffic = LineTraffic::towards(&[loopback], 2 * second).unwrap();
+        let begin = Instant::now();
+        let known = [0, 1, 2, 3].map(|after| {
+            traffic.read(begin + second * after).unwrap();
+            traffic.rates().is_some()
+        });
+        assert_eq!(known, [false, false, true, true]);
+        traffic.forget();
+        let known = [4, 5, 6].map(|after| {
+            traffic.read(begin + second * after).unwrap();
+            traffic.rates().is_some()
+        });
+        assert_eq!(known, [false, false, true]);
+    }
 }
