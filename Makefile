@@ -99,7 +99,7 @@ bench: tools web ## processor time and punctuality beside iperf3 and ping, how l
 	$(CARGO) bench -p rrul --bench peers --bench looking --bench screen --bench tracing
 	$(CARGO) bench -p rrul-engine --bench crowd
 
-archive-bench: tools ## a question to a million synthetic runs, beside pandas over a file of JSON for each run; needs 10 GB of disk
+archive-bench: tools ## a question to a million synthetic runs, beside pandas over a file of JSON for each run; needs 2 GB of disk
 	@scripts/tools archive
 	scripts/archive-bench
 

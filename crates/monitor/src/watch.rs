@@ -15,7 +15,7 @@ use crate::schedule::{Schedule, later};
 use crate::watch_clock::{Reading, WatchClock};
 use crate::watch_time::WatchTime;
 
-/// How often the state is to be written while nothing but probes is sent. While a full test goes on: every second.
+/// How often the state is to be written while nothing but probes is sent. While a full test goes on: twice a second.
 pub const SAVING: Duration = Duration::from_mins(1);
 
 /// The budget's ledger goes by whole hours.

@@ -321,13 +321,14 @@ impl<'a> Chosen<'a> {
         for (row, cells) in rows.iter().enumerate() {
             names[row * pitch] = Self::name(cells, &self.x);
         }
-        let top = rows.iter().flat_map(|row| self.y.iter().filter_map(|values| values.of(row))).fold(0.0, f64::max);
+        let all = || rows.iter().flat_map(|row| self.y.iter().filter_map(|values| values.of(row)));
+        let (low, high) = (all().fold(0.0, f64::min), all().fold(0.0, f64::max));
         let (title, unit) = self.measure();
         let column = Column {
             title: title.clone(),
             unit: unit.to_owned(),
             note: None,
-            x: Side::new(Axis::from_zero(top, 5), Scale::Linear),
+            x: Side::new(Axis::covering(low, high, 5), Scale::Linear),
             x_words: if unit.is_empty() { title } else { format!("{title}, {unit}") },
             left: BARS_LEFT,
             width: BARS_WIDTH,

@@ -1,8 +1,7 @@
 use crate::table::table;
 
 table! {
-    /// Seconds of runs that were added with `--seconds`: one row a flow and second. About 1400 rows a run, so they are left out
-    /// otherwise.
+    /// Seconds of runs that were added with `--seconds`: one row a flow and second.
     SecondRow is "seconds" ordered by &["flow_type", "run_id", "flow", "second"];
 
     /// The run.

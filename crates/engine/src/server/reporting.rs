@@ -20,8 +20,8 @@ use crate::control_link::{self, Compression, ControlStream, LinkError};
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::PATIENCE;
 
-/// How often what was observed is sent.
-const FRAME_INTERVAL: Duration = Duration::from_secs(1);
+/// How often what was observed is sent; as often as the client hands on what it has observed itself.
+const FRAME_INTERVAL: Duration = Duration::from_millis(800);
 
 /// The same where counters are read no more often than once a second: who watches a line for months pays for every frame.
 const SLOW_FRAME_INTERVAL: Duration = Duration::from_secs(5);
@@ -83,7 +83,7 @@ pub(super) fn frame_interval(end: &Endpoint) -> Duration {
     if end.sample_interval() < Duration::from_secs(1) { FRAME_INTERVAL } else { SLOW_FRAME_INTERVAL }
 }
 
-/// Sends what is observed, once a second and at the end.
+/// Sends what is observed, again and again, and at the end.
 pub(super) fn report(
     out: &ControlStream,
     session: &Session,

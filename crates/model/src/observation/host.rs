@@ -83,7 +83,7 @@ table! {
 }
 
 table! {
-    /// Traffic of the server's other sessions, cumulative since T0, once a second.
+    /// Traffic of the server's other sessions, cumulative since T0, about once a second.
     OtherSessions in OtherSessionsTable {
         /// When it was read.
         at: TestTime,

@@ -140,7 +140,7 @@ pub(crate) struct AddArguments {
     /// Recordings, data files of Flent, or folders of both
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Also keep each second of each flow, in table seconds: twice as many rows
+    /// Also keep each second of each flow, in table seconds
     #[arg(long)]
     pub(crate) seconds: bool,
     /// Where it was measured; the archive is divided by it [default: unknown]

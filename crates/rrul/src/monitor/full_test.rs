@@ -30,7 +30,7 @@ use crate::measurement::write_in_background;
 use crate::store::Writer;
 
 /// How often the state is saved while a test goes on: what a kill loses.
-const SAVING: Duration = Duration::from_secs(1);
+const SAVING: Duration = Duration::from_millis(500);
 
 /// How a full test went.
 pub(super) struct Tested {

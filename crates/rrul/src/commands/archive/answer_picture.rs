@@ -10,7 +10,7 @@ use rrul_view::answer_chart::{AnswerForm, AnswerTable, Cell, draw_answer};
 use rrul_view::drawing::svg::with_renderer;
 
 use crate::commands::plot::{Look, format_of, write_picture};
-use crate::failure::Failure;
+use crate::failure::{ContentError, Failure};
 
 /// Pixels of PNG for each of the chart's units.
 const SCALE: f32 = 2.0;
@@ -20,15 +20,19 @@ pub(super) struct AnswerPicture<'a> {
     pub(super) path: &'a Path,
     sql: &'a str,
     form: AnswerForm,
+    overwrite: bool,
 }
 
 impl<'a> AnswerPicture<'a> {
-    pub(super) fn new(path: &'a Path, sql: &'a str) -> Result<Self, Failure> {
+    pub(super) fn new(path: &'a Path, sql: &'a str, overwrite: bool) -> Result<Self, Failure> {
         format_of(path)?;
-        Ok(Self { path, sql, form: AnswerForm::in_question(sql)? })
+        if !overwrite && path.exists() {
+            return Err(Failure::content(path, ContentError::Exists));
+        }
+        Ok(Self { path, sql, form: AnswerForm::in_question(sql)?, overwrite })
     }
 
-    pub(super) fn write(&self, answer: Answer, overwrite: bool) -> Result<(), Failure> {
+    pub(super) fn write(&self, answer: Answer) -> Result<(), Failure> {
         let cell = |value| match value {
             Value::Null => Cell::Null,
             Value::Count(count) => Cell::Number(count as f64),
@@ -44,7 +48,7 @@ impl<'a> AnswerPicture<'a> {
         };
         let drawing = draw_answer(&self.form, &table, &Theme::LIGHT)?;
         let svg = with_renderer(|renderer| renderer.svg(&drawing))?;
-        let look = Look { theme: &Theme::LIGHT, scale: SCALE, overwrite };
+        let look = Look { theme: &Theme::LIGHT, scale: SCALE, overwrite: self.overwrite };
         write_picture(svg, look, self.path)
     }
 }

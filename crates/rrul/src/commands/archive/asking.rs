@@ -28,7 +28,7 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<Outcome, Failure> {
     let sql = sql(question)?;
     // Mistakes in what is to be drawn show before an answer is waited for.
     #[cfg(feature = "charts")]
-    let picture = arguments.chart.as_deref().map(|path| AnswerPicture::new(path, &sql)).transpose()?;
+    let picture = arguments.chart.as_deref().map(|path| AnswerPicture::new(path, &sql, arguments.force)).transpose()?;
     let answer = session(&archive, arguments)?.ask(&sql)?;
     match arguments.format {
         AnswerFormat::Text => answer.text().lines().for_each(say),
@@ -40,7 +40,7 @@ pub(crate) fn query(arguments: &QueryArguments) -> Result<Outcome, Failure> {
     }
     #[cfg(feature = "charts")]
     if let Some(picture) = &picture {
-        picture.write(answer, arguments.force)?;
+        picture.write(answer)?;
         // Other formats are for programs, which read nothing else.
         if arguments.format == AnswerFormat::Text {
             say(format_args!("chart: {}", picture.path.display()));
