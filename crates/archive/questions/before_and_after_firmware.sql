@@ -11,7 +11,7 @@ WITH versions AS (
 bins AS (
     SELECT r.site AS place, r.firmware AS build, d.bin AS delay_bin, SUM(d.n) AS probe_count
     FROM delays d
-    JOIN valid_v1 r ON d.run_id = r.run_id
+    JOIN valid_v1 r ON d.run_key = r.run_key
     WHERE r.firmware IS NOT NULL AND d.phase = 'load' AND d.direction = 'both' AND d.headline = 1
     GROUP BY r.site, r.firmware, d.bin
 ),

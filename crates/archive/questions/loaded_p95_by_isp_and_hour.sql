@@ -5,7 +5,7 @@
 WITH bins AS (
     SELECT COALESCE(r.isp, 'unknown') AS provider, r.hour_utc AS at_hour, d.bin AS delay_bin, SUM(d.n) AS probe_count
     FROM delays d
-    JOIN valid_v1 r ON d.run_id = r.run_id
+    JOIN valid_v1 r ON d.run_key = r.run_key
     WHERE d.phase = 'load' AND d.direction = 'both' AND d.headline = 1
     GROUP BY COALESCE(r.isp, 'unknown'), r.hour_utc, d.bin
 ),

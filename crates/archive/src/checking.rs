@@ -8,6 +8,7 @@ use crate::columns::Columns;
 use crate::error::ArchiveError;
 use crate::folder::{Archive, Partition, entries};
 use crate::parquet_file::ParquetSource;
+use crate::run_id::run_name_begins;
 use crate::table::{Row, Table};
 use crate::tables::{DelayRow, FlowRow, RunRow, SecondRow, TABLES};
 use crate::writing::noted_run;
@@ -33,7 +34,12 @@ pub enum Problem {
         date: String,
         times: u64,
     },
-    /// Rows without their run.
+    /// Two runs that the other tables cannot tell apart.
+    Alike {
+        run: String,
+        date: String,
+    },
+    /// Rows without their run, of which the beginning of its name is known.
     Orphans {
         table: &'static str,
         run: String,
@@ -56,8 +62,11 @@ impl fmt::Display for Problem {
             Self::Unreadable(error) => error.fmt(f),
             Self::Foreign(path) => write!(f, "{}: no file of an archive", path.display()),
             Self::Doubled { run, date, times } => write!(f, "run {run} of {date}: {times} times in table runs"),
+            Self::Alike { run, date } => {
+                write!(f, "run {run} of {date}: another run has the same run_key, and questions take one for the other")
+            }
             Self::Orphans { table, run, date, site, rows } => {
-                write!(f, "run {run} of {date}, site {site}: {rows} rows in table {table}, but not in table runs")
+                write!(f, "run {run}... of {date}, site {site}: {rows} rows in table {table}, but not in table runs")
             }
             Self::Rows { table, run, date, found, expected } => {
                 write!(f, "run {run} of {date}: {found} rows in table {table} instead of {expected}")
@@ -69,6 +78,8 @@ impl fmt::Display for Problem {
 /// What a run should have, and what was found of it, in one partition.
 #[derive(Debug, Default)]
 struct RunCounts {
+    /// Its name; empty while only its rows in other tables were found.
+    name: String,
     times: u64,
     expected: [u64; 3],
     found: [u64; 3],
@@ -98,21 +109,31 @@ impl Archive {
         }
         days.sort();
         days.dedup();
+        let mut names = HashMap::new();
         for day in days {
-            self.check_day(&day, &mut checked)?;
+            self.check_day(&day, &mut names, &mut checked)?;
         }
         let work = entries(&self.work_folder())?;
         checked.interrupted = work.iter().filter(|path| noted_run(path).is_some()).count() as u64;
         Ok(checked)
     }
 
-    fn check_day(&self, date: &str, checked: &mut Checked) -> Result<(), ArchiveError> {
-        let mut runs: HashMap<(String, String), RunCounts> = HashMap::new();
+    /// `names` has the name of each run that was found so far, as a number, by its key.
+    fn check_day(&self, date: &str, names: &mut HashMap<i64, u128>, checked: &mut Checked) -> Result<(), ArchiveError> {
+        let mut runs: HashMap<(i64, String), RunCounts> = HashMap::new();
+        let mut alike = Vec::new();
         for partition in self.partitions_of_day(&RunRow::TABLE, date)? {
             read(RunRow::TABLE, &partition, checked, |rows| {
                 let expected = COUNTED.map(|(_, column)| rows.counts(column).collect::<Vec<_>>());
-                for (row, run) in rows.texts("run_id").enumerate() {
-                    let entry = runs.entry((run.unwrap_or_default().to_owned(), partition.site.clone())).or_default();
+                let known = rows.texts("run_id").zip(rows.counts("run_key"));
+                for (row, (name, key)) in known.enumerate() {
+                    let (name, key) = (name.unwrap_or_default(), key.unwrap_or_default());
+                    let number = u128::from_str_radix(name, 16).unwrap_or_default();
+                    if *names.entry(key).or_insert(number) != number {
+                        alike.push(Problem::Alike { run: name.to_owned(), date: date.to_owned() });
+                    }
+                    let entry = runs.entry((key, partition.site.clone())).or_default();
+                    name.clone_into(&mut entry.name);
                     entry.times += 1;
                     // Null in a file of an older rrul, which had no such rows.
                     let known = |counts: &Vec<Option<i64>>| counts.get(row).copied().flatten();
@@ -125,24 +146,27 @@ impl Archive {
         for (place, (table, _)) in COUNTED.into_iter().enumerate() {
             for partition in self.partitions_of_day(&table, date)? {
                 read(table, &partition, checked, |rows| {
-                    for run in rows.texts("run_id") {
-                        let entry =
-                            runs.entry((run.unwrap_or_default().to_owned(), partition.site.clone())).or_default();
+                    for key in rows.counts("run_key") {
+                        let entry = runs.entry((key.unwrap_or_default(), partition.site.clone())).or_default();
                         entry.found[place] += 1;
                     }
                 })?;
             }
         }
+        checked.problems.extend(alike);
         let mut times: HashMap<&str, u64> = HashMap::new();
         let mut sorted: Vec<_> = runs.iter().collect();
         sorted.sort_by_key(|(key, _)| *key);
-        for ((run, site), counts) in sorted {
-            *times.entry(run).or_default() += counts.times;
+        for ((key, site), counts) in sorted {
+            if counts.times > 0 {
+                *times.entry(&counts.name).or_default() += counts.times;
+            }
             for (place, (table, _)) in COUNTED.into_iter().enumerate() {
                 let (found, expected) = (counts.found[place], counts.expected[place]);
-                let (run, date, table) = (run.clone(), date.to_owned(), table.name);
+                let (run, date, table) = (counts.name.clone(), date.to_owned(), table.name);
                 if counts.times == 0 && found > 0 {
-                    checked.problems.push(Problem::Orphans { table, run, date, site: site.clone(), rows: found });
+                    let (run, site) = (run_name_begins(*key), site.clone());
+                    checked.problems.push(Problem::Orphans { table, run, date, site, rows: found });
                 } else if counts.times > 0 && found != expected {
                     checked.problems.push(Problem::Rows { table, run, date, found, expected });
                 }
@@ -151,7 +175,7 @@ impl Archive {
         let mut times: Vec<(&str, u64)> = times.into_iter().collect();
         times.sort_unstable();
         for (run, times) in times {
-            checked.runs += u64::from(times > 0);
+            checked.runs += 1;
             if times > 1 {
                 checked.problems.push(Problem::Doubled { run: run.to_owned(), date: date.to_owned(), times });
             }

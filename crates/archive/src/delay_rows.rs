@@ -88,10 +88,10 @@ pub(crate) fn phase_name(analysis: &Analysis, at: TestTime) -> Option<&'static s
     }
 }
 
-pub(crate) fn delay_rows(run_id: &str, sketches: &BTreeMap<Key, Sketch>) -> Vec<DelayRow> {
+pub(crate) fn delay_rows(run_key: Option<i64>, sketches: &BTreeMap<Key, Sketch>) -> Vec<DelayRow> {
     let rows = sketches.iter().flat_map(|(key, sketch)| sketch.bins().map(move |(bin, n)| (key, bin, n)));
     rows.map(|(key, bin, n)| DelayRow {
-        run_id: Some(run_id.to_owned()),
+        run_key,
         phase: Some(key.phase.to_owned()),
         class: Some(key.class.to_string()),
         family: Some(key.family.to_string()),

@@ -15,7 +15,7 @@ DIR/TABLE/v=1/date=2026-01-31/site=NAME/*.parquet
 ```
 
 `date` (UTC) and `site` (label `--site`, or `unknown`) are columns to every engine that reads folders in Hive's manner. A run is in the
-archive when it is in table `runs`; join the other tables with it by `run_id`. Columns may be added within `v=1`; none changes its meaning.
+archive when it is in table `runs`; join the other tables with it by `run_key`. Columns may be added within `v=1`; none changes its meaning.
 Every column may be null, which is \"not known\". No column contains an address or a host name.
 
 This page is made from the program. [Ask many runs](guide/archive.md) shows how to use it.

@@ -12,9 +12,9 @@ use crate::tables::FlowRow;
 use crate::vocabulary::flow_type;
 
 /// Rows of the streams of the load, then of the probes by phase. `names` has a name for each flow by that in the recording.
-pub(crate) fn flow_rows(run_id: &str, analysis: &Analysis, names: &HashMap<String, String>) -> Vec<FlowRow> {
+pub(crate) fn flow_rows(run_key: Option<i64>, analysis: &Analysis, names: &HashMap<String, String>) -> Vec<FlowRow> {
     let row = |flow: &FlowLabel, phase: &str| FlowRow {
-        run_id: Some(run_id.to_owned()),
+        run_key,
         phase: Some(phase.to_owned()),
         flow: names.get(&flow.name).cloned(),
         flow_type: Some(flow_type(flow.kind(), &flow.flow_type).to_owned()),

@@ -15,7 +15,7 @@ use crate::delay_rows::{delay_rows, sketches};
 use crate::flow_rows::flow_rows;
 use crate::labels::{Label, Labels, Site};
 use crate::marking_verdict::of_expedited;
-use crate::run_id::run_id;
+use crate::run_id::{run_id, run_key};
 use crate::second_rows::second_rows;
 use crate::tables::{DelayRow, FlowRow, RunRow, SecondRow};
 use crate::vocabulary::{congestion_control, flow_names, queue_discipline, version, without_free_text};
@@ -54,12 +54,14 @@ impl RunRows {
         let began = unix_seconds(&recording.header.created).ok_or(RowsError::NoDate)?;
         let id = run_id(recording);
         let names = flow_names(&recording.header.flows);
-        let flows = flow_rows(&id, analysis, &names);
-        let delays = delay_rows(&id, &sketches(analysis));
+        let key = run_key(&id);
+        let flows = flow_rows(key, analysis, &names);
+        let delays = delay_rows(key, &sketches(analysis));
         let mut summary = serde_json::to_value(Summary::from(analysis)).unwrap_or_default();
         without_free_text(&mut summary, &names);
         let run = RunRow {
             run_id: Some(id),
+            run_key: key,
             started_at: Some(began.saturating_mul(1_000_000)),
             hour_utc: Some(began.rem_euclid(DAY) / HOUR),
             flow_rows: count(flows.len() as u64),
@@ -75,7 +77,7 @@ impl RunRows {
     /// With what happened in each second.
     #[must_use]
     pub fn with_seconds(mut self, recording: &Recording, analysis: &Analysis) -> Self {
-        self.seconds = second_rows(self.run_id(), analysis, &flow_names(&recording.header.flows));
+        self.seconds = second_rows(self.run.run_key, analysis, &flow_names(&recording.header.flows));
         self.run.second_rows = count(self.seconds.len() as u64);
         self
     }

@@ -19,9 +19,13 @@ const SECOND: i64 = 1_000_000_000;
 
 /// Rows of the streams of the load, then of the probes, each flow from its first second to its last. `names` has a name for each
 /// flow by that in the recording.
-pub(crate) fn second_rows(run_id: &str, analysis: &Analysis, names: &HashMap<String, String>) -> Vec<SecondRow> {
+pub(crate) fn second_rows(
+    run_key: Option<i64>,
+    analysis: &Analysis,
+    names: &HashMap<String, String>,
+) -> Vec<SecondRow> {
     let row = |flow: &FlowLabel, second: i64| SecondRow {
-        run_id: Some(run_id.to_owned()),
+        run_key,
         second: Some(second),
         phase: phase_name(analysis, TestTime(second * SECOND + SECOND / 2)).map(str::to_owned),
         flow: names.get(&flow.name).cloned(),

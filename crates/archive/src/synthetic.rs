@@ -12,6 +12,7 @@ use crate::compaction::LargeFiles;
 use crate::error::ArchiveError;
 use crate::folder::Archive;
 use crate::labels::Site;
+use crate::run_id::run_key;
 use crate::run_rows::RunRows;
 use crate::sketch::{LOST, bin_of};
 use crate::table::Row;
@@ -150,6 +151,7 @@ pub fn run(seed: u64, index: u64) -> RunRows {
 
 fn figures(seed: u64, index: u64) -> Figures {
     let Beginning { id, provider, day, site, mut numbers } = beginning(seed, index);
+    let key = run_key(&id);
     let second = numbers.below(86_400) as i64;
     let managed = numbers.below(2) == 1;
     let hour = second / 3600;
@@ -162,7 +164,7 @@ fn figures(seed: u64, index: u64) -> Figures {
         for family in ["ipv4", "ipv6"] {
             for (phase, delay, packets) in [("idle", idle, 250), ("load", loaded, 3000), ("after", idle, 250)] {
                 let row = |kind: &str, direction: &str| DelayRow {
-                    run_id: Some(id.clone()),
+                    run_key: key,
                     phase: Some(phase.to_owned()),
                     class: Some(class.to_owned()),
                     family: Some(family.to_owned()),
@@ -181,7 +183,7 @@ fn figures(seed: u64, index: u64) -> Figures {
         }
     }
     let flows = ["down", "up"].map(|direction| FlowRow {
-        run_id: Some(id.clone()),
+        run_key: key,
         phase: Some("load".to_owned()),
         flow: Some(format!("bulk_tcp/BE/{direction}/ipv4")),
         flow_type: Some("bulk_tcp".to_owned()),
@@ -194,7 +196,8 @@ fn figures(seed: u64, index: u64) -> Figures {
     });
     let bleached = |numbers: &mut Numbers| if numbers.below(10) < provider % 5 { "bleached" } else { "preserved" };
     let run = RunRow {
-        run_id: Some(id.clone()),
+        run_key: key,
+        run_id: Some(id),
         started_at: Some((day * 86_400 + second) * 1_000_000),
         hour_utc: Some(hour),
         tool: Some("rrul".to_owned()),

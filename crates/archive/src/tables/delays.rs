@@ -4,10 +4,10 @@ table! {
     /// Delays of test packets as sketches, in long form: how many packets of a run fell into which bin.
     ///
     /// Sum `n` over runs, then walk the bins in ascending order: a percentile lies in the first bin that reaches its rank.
-    DelayRow is "delays" ordered by &["kind", "phase", "headline", "direction", "class", "family", "run_id", "bin"];
+    DelayRow is "delays" ordered by &["kind", "phase", "headline", "direction", "class", "family", "run_key", "bin"];
 
-    /// The run.
-    run_id: Text,
+    /// The run, as in `runs`.
+    run_key: Count,
     /// Phase in which the packet was sent: `idle`, `load` (the scored window of the load), `unscored` (the rest of it), `web`, `after`.
     phase: Text,
     /// Service class: `BE`, `EF`, `CS1` and others.

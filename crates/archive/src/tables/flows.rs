@@ -2,10 +2,10 @@ use crate::table::table;
 
 table! {
     /// Flows of a run: one row a stream of the load, and one for each phase of a flow of probes.
-    FlowRow is "flows" ordered by &["flow_type", "run_id", "phase", "flow"];
+    FlowRow is "flows" ordered by &["flow_type", "run_key", "phase", "flow"];
 
-    /// The run.
-    run_id: Text,
+    /// The run, as in `runs`.
+    run_key: Count,
     /// `load` of streams; the phase in which the packets were sent of probes, as in `delays`.
     phase: Text,
     /// Type, class, direction and family of the flow, with a number where several are alike: `bulk_tcp/BE/down/ipv4#2`.

@@ -2,10 +2,10 @@ use crate::table::table;
 
 table! {
     /// Seconds of runs that were added with `--seconds`: one row a flow and second.
-    SecondRow is "seconds" ordered by &["flow_type", "run_id", "flow", "second"];
+    SecondRow is "seconds" ordered by &["flow_type", "run_key", "flow", "second"];
 
-    /// The run.
-    run_id: Text,
+    /// The run, as in `runs`.
+    run_key: Count,
     /// Whole seconds from when the test began until this second.
     second: Count,
     /// Phase of the middle of the second, as in `delays`; null between phases.

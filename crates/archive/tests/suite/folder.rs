@@ -114,11 +114,25 @@ fn check_finds_what_is_wrong() {
         ("without delays", format!("run {} of", name(1))),
         ("without delays", "0 rows in table delays instead of".to_owned()),
         ("orphans", "2 rows in table flows, but not in table runs".to_owned()),
+        ("orphans", format!("run {}... of", &name(2)[..15])),
         ("damaged", format!("{}.parquet: ", name(2))),
         ("foreign", "notes.txt: no file of an archive".to_owned()),
     ] {
         assert!(found.iter().any(|line| line.contains(&words)), "{what}: {words}: {found:#?}");
     }
+}
+
+#[test]
+fn check_finds_runs_that_other_tables_cannot_tell_apart() {
+    let scratch = Scratch::new();
+    let writer = writer(scratch.path());
+    let one = synthetic::run(SEED, 0);
+    let mut other = synthetic::run(SEED, 1);
+    other.run.run_key = one.run.run_key;
+    writer.add(&one).unwrap();
+    writer.add(&other).unwrap();
+    let found = problems(&checked(scratch.path()));
+    assert!(found.iter().any(|line| line.contains("another run has the same run_key")), "{found:#?}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn seconds_are_kept_on_request_and_questions_find_them() {
     // Of the run that was added with them.
     assert!(rows > 100, "{rows}");
     assert_eq!(folder.number("SELECT SUM(second_rows) AS amount FROM runs", &[]), rows);
-    assert_eq!(folder.number("SELECT COUNT(DISTINCT run_id) AS amount FROM seconds", &[]), 1);
+    assert_eq!(folder.number("SELECT COUNT(DISTINCT run_key) AS amount FROM seconds", &[]), 1);
 }
 
 #[test]

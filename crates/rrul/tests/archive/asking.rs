@@ -66,7 +66,7 @@ fn a_percentile_is_that_of_all_packets_of_the_runs() {
         reached += **n;
         reached * 100 >= total * 95
     });
-    let sql = "WITH b AS (SELECT bin AS place, SUM(n) AS amount FROM delays d JOIN valid_v1 r ON d.run_id = r.run_id \
+    let sql = "WITH b AS (SELECT bin AS place, SUM(n) AS amount FROM delays d JOIN valid_v1 r ON d.run_key = r.run_key \
         WHERE d.phase = 'load' AND d.direction = 'both' AND d.headline = 1 GROUP BY bin), \
         s AS (SELECT place, SUM(amount) OVER (ORDER BY place) AS reached, SUM(amount) OVER () AS total FROM b) \
         SELECT MIN(place) AS p95 FROM s WHERE reached * 100 >= total * 95";
@@ -131,7 +131,7 @@ fn a_chart_that_cannot_be_drawn_is_one_line_and_no_file() {
 #[test]
 fn a_question_that_needs_more_memory_than_it_may_have_is_an_error() {
     let folder = Folder::with_runs("memory", 1, 200);
-    let sql = "SELECT ARRAY_AGG(a.run_id) AS x FROM delays a JOIN delays b ON a.run_id = b.run_id";
+    let sql = "SELECT ARRAY_AGG(a.kind) AS x FROM delays a JOIN delays b ON a.run_key = b.run_key";
     let (_, errors) = folder.ends(2, &["archive", "query", "runs", sql, "--memory", "4MB"]);
     assert!(errors.contains("needs more than 4 MB of memory") && errors.lines().count() == 1, "{errors}");
 }

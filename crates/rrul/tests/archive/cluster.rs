@@ -101,8 +101,8 @@ fn two_executors_give_the_same_rows() {
 }
 
 /// Pairs of rows of the same run: a question that takes seconds.
-const SLOW: &str = "SELECT SUM(a.n * b.n) AS amount FROM delays a JOIN delays b ON a.run_id = b.run_id AND a.phase = b.phase \
-    JOIN runs r ON r.run_id = a.run_id WHERE a.n + b.bin > 0";
+const SLOW: &str = "SELECT SUM(a.n * b.n) AS amount FROM delays a JOIN delays b ON a.run_key = b.run_key AND a.phase = b.phase \
+    JOIN runs r ON r.run_key = a.run_key WHERE a.n + b.bin > 0";
 
 /// Asks the slow question, does this while both executors work, and returns the exit code and what was printed.
 fn interrupted(folder: &Folder, cluster: &mut Cluster, kill: &[usize]) -> (Option<i32>, String, String) {
