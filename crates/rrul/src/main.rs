@@ -75,6 +75,9 @@ fn main() -> ExitCode {
     match &command {
         #[cfg(feature = "compare")]
         Command::Compare(_) => rrul_engine::heap::keep(),
+        // Threads that share one heap would wait for each other at every batch of rows.
+        #[cfg(feature = "archive")]
+        Command::Archive(_) => rrul_engine::heap::keep(),
         #[cfg(feature = "charts")]
         Command::Plot(_) | Command::Report(_) => rrul_engine::heap::keep(),
         _ => rrul_engine::heap::share(),
