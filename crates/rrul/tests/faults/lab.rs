@@ -204,10 +204,10 @@ fn a_lab_stands_until_it_is_taken_down() {
     lab.say(&["down", "--truth", "missing/truth.csv"]).complains(&["missing/truth.csv", "check the path"]);
     let down = lab.say(&["down", "--truth", "truth.csv"]);
     assert_eq!((down.code, down.stderr.as_str()), (Some(0), ""), "{down:#?}");
+    assert!(!lab.folder.file("rrul-lab-lab").exists(), "it has ended before that is said");
     assert!(fs::read_to_string(lab.folder.file("truth.csv")).unwrap().lines().count() > 1000);
     wait_until("the end of the holder", || !Path::new(&format!("/proc/{process}/ns")).exists());
     assert!(!namespaces.iter().any(|namespace| is_inhabited(*namespace)));
-    assert!(!lab.folder.file("rrul-lab-lab").exists(), "its folder is gone");
     for words in [&["down"][..], &["exec", "client", "true"], &["set", "cable_20_8_pfifo"]] {
         lab.say(words).complains(&["no lab \"lab\"", "rrul lab up"]);
     }
@@ -229,5 +229,8 @@ fn a_lab_whose_holder_is_killed_leaves_nothing_that_is_in_the_way() {
     lab.say(&["exec", "client", "true"]).complains(&["no lab \"lab\"", "rrul lab up"]);
     let again = lab.say(&["up", "--link", "link.toml"]);
     assert_eq!(again.code, Some(0), "{again:#?}");
+    assert_eq!(lab.say(&["down"]).code, Some(0));
+    let at_once = lab.say(&["up", "--link", "link.toml"]);
+    assert_eq!(at_once.code, Some(0), "{at_once:#?}");
     assert_eq!(lab.say(&["down"]).code, Some(0));
 }

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::error::LabError;
 pub(crate) use super::holder::CHANGE_END;
@@ -16,6 +17,9 @@ use super::{command_of, finish, link_named};
 use crate::arguments::LabEnd;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+
+/// How long a lab may take to end before whoever took it down goes on.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// The folder of the lab with this name; only its owner can look into it.
 pub(crate) fn folder(name: &str) -> Result<PathBuf, Failure> {
@@ -122,6 +126,11 @@ pub(super) fn down(name: &str, truth: Option<&Path>) -> Result<Outcome, Failure>
         println!("truth: {}", path.display());
     }
     ask(name, "down")?;
+    // The holder removes its folder last: another lab of this name can then be brought up.
+    let (folder, asked) = (folder(name)?, Instant::now());
+    while folder.exists() && asked.elapsed() < ENDING {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     println!("lab \"{name}\" is down");
     Ok(Outcome::Good)
 }
