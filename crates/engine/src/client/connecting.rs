@@ -135,6 +135,7 @@ fn secured(
     if trust.verifies_certificates() {
         offers = offers.and(Offers::CERTIFICATES);
     }
+    crate::socket::options::insist(&stream);
     let opening = ClientOpening::control(offers);
     let answer = match open(&mut stream, address, opening) {
         Err(RunError::Lacking { .. }) if !encrypts => return Err(refused(TrustError::EncryptedOnly)),

@@ -17,6 +17,7 @@ use super::shared::{STACK, Shared};
 use super::{client_quota, entrance, pages};
 use crate::control_link::read_exact_until;
 use crate::endpoint::test_course::PATIENCE;
+use crate::socket::options;
 use crate::socket::stream::wake_after;
 use crate::socket::wait::{self, WaitSet};
 
@@ -125,7 +126,10 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, Admitted { shared, counted }: 
         stream.write_all(&ServerOpening::answer(status, version).encode()).is_ok()
     };
     match opening.purpose {
-        Purpose::Control => entrance::enter(stream, (peer, counted), (&opening, &octets), version, &shared),
+        Purpose::Control => {
+            options::insist(&stream);
+            entrance::enter(stream, (peer, counted), (&opening, &octets), version, &shared);
+        }
         Purpose::Presence => match shared.sessions.find_for(&opening) {
             Some(session) => {
                 session.prove(peer.ip());
