@@ -31,8 +31,12 @@ pub(crate) fn limit(plan: &TuningPlan, direction: Direction, rate: f64, noise: O
 /// The same, whatever the user has asked for.
 pub(crate) fn derived(plan: &TuningPlan, direction: Direction, rate: f64, noise: Option<Delay>) -> f64 {
     let least = if plan.prefer == Preference::Rate { GENEROUS } else { LEAST };
-    let noise = noise.map_or(0.0, |noise| NOISE * noise.0 as f64);
-    least.max(packets(direction.select(PACKETS, PACKETS_BEHIND), rate)).max(noise)
+    least.max(packets(direction.select(PACKETS, PACKETS_BEHIND), rate)).max(unnoticed(noise))
+}
+
+/// A delay that is no queue, in nanoseconds.
+pub(crate) fn unnoticed(noise: Option<Delay>) -> f64 {
+    LEAST.max(noise.map_or(0.0, |noise| NOISE * noise.0 as f64))
 }
 
 /// A queue of this or less may be that of a shaper itself or of a host, in nanoseconds.

@@ -179,14 +179,18 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
         if recommends && session.line(direction) == Some(Line::Managed) {
             cautions.push(Caution::AlreadyManaged { direction });
         }
-        // A shaper that marks or drops hits segments; probes are lost far below the line's rate only at random.
-        let knob = session.with_purpose(StepPurpose::Knob, direction).last();
-        let loss = knob.and_then(|trial| trial.directions.get(direction).probe_loss);
-        if let Some(loss) = loss.filter(|loss| *loss > RANDOM_LOSS) {
-            cautions.push(Caution::RandomLoss { direction, loss });
-        }
+        cautions.extend(random_loss(session, direction));
     }
     cautions
+}
+
+/// Whether probes are lost far below the line's rate, where its queue is empty. The shaper's own queue drops segments, and probes as
+/// well where they wait in it: at low rates a full packet takes longer than CoDel's target.
+fn random_loss(session: Session<'_>, direction: Direction) -> Option<Caution> {
+    let knob = session.with_purpose(StepPurpose::Knob, direction).last()?.directions.get(direction);
+    let waits = knob.queueing_delay?.p95.0 as f64 > limit::unnoticed(session.noise(direction));
+    let loss = knob.probe_loss.filter(|loss| !waits && *loss > RANDOM_LOSS)?;
+    Some(Caution::RandomLoss { direction, loss })
 }
 
 /// Whether the last check of both directions was near the limit in one of them.
