@@ -94,6 +94,8 @@ impl FullTest<'_> {
         let before = self.traffic.read(Instant::now()).map_err(Failure::system("counters of the interface"))?;
         let (lines, writing) = write_in_background(Writer::create(&self.folder.recording(&name))?)?;
         let (stop, end_load, done) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+        // Whoever starts after a kill knows that a test had begun.
+        self.folder.save(self.watch.state(), Durability::Process);
         let board = self.board;
         let mut guard = Guard {
             lines,
