@@ -38,11 +38,38 @@ pub(crate) struct Course {
 impl Course {
     /// The seconds of one direction in these trials, one after the other.
     pub(crate) fn from_trials<'a>(trials: impl Iterator<Item = (&'a Trial, &'a TrialDirection)>) -> Self {
-        let mut seconds: Vec<f64> = Vec::new();
-        for (_, figures) in trials {
-            seconds.extend(figures.course.iter().skip(START).map(|rate| rate.0 as f64));
+        let mut stretches: Vec<Vec<f64>> = Vec::new();
+        let mut last: Option<u32> = None;
+        for (trial, figures) in trials {
+            let number = trial.step.number;
+            let seconds = figures.course.iter().skip(START).map(|rate| rate.0 as f64);
+            match stretches.last_mut() {
+                Some(stretch) if last.is_some_and(|last| last + 1 == number) => stretch.extend(seconds),
+                _ => stretches.push(seconds.collect()),
+            }
+            last = Some(number);
         }
-        Self::from_seconds(seconds)
+        Self::from_stretches(stretches)
+    }
+
+    /// Stretches of an unshaped line, between which it was shaped. Meanwhile the allowance of a burst fills up again: a stretch that
+    /// begins above the rate before it, and comes back to that, begins with a burst.
+    fn from_stretches(stretches: Vec<Vec<f64>>) -> Self {
+        let mut all: Vec<f64> = Vec::new();
+        let mut before: Option<f64> = None;
+        for mut seconds in stretches {
+            let Self { levels, seconds: known } = Self::from_seconds(seconds.clone());
+            let (Some(first), Some(end)) = (levels.first(), levels.last()) else { continue };
+            let is_burst = |before: f64| {
+                end.rate < first.rate && (end.rate - before).abs() < STEP * before && levels.windows(2).all(is_fall)
+            };
+            if before.is_some_and(is_burst) {
+                seconds.drain(..seconds.len() - end.seconds.min(known.len()));
+            }
+            before = Some(end.rate);
+            all.extend(seconds);
+        }
+        Self::from_seconds(all)
     }
 
     fn from_seconds(mut seconds: Vec<f64>) -> Self {
@@ -83,7 +110,7 @@ impl Course {
 
     /// Whether the rate has risen.
     pub(crate) fn varies(&self) -> bool {
-        self.levels.windows(2).any(|pair| pair[1].rate > pair[0].rate)
+        !self.levels.windows(2).all(is_fall)
     }
 
     /// Seconds at the last level, the latest of them.
@@ -91,6 +118,10 @@ impl Course {
         let last = self.levels.last().map_or(0, |level| level.seconds.min(TAIL));
         &self.seconds[self.seconds.len() - last..]
     }
+}
+
+fn is_fall(pair: &[Level]) -> bool {
+    pair[1].rate < pair[0].rate
 }
 
 /// Cuts seconds where their means differ most, and the pieces again.
@@ -159,6 +190,18 @@ mod tests {
         assert!(varying.varies() && varying.burst().is_none(), "{varying:?}");
         let late = Course::from_seconds(seconds(&[(8.0, 14), (12.0, 8)]));
         assert!(late.varies(), "{late:?}");
+    }
+
+    #[test]
+    fn a_burst_that_comes_again_after_a_shaped_time_is_no_rise() {
+        let burst = || seconds(&[(16.0, 5), (8.0, 11)]);
+        let again = Course::from_stretches(vec![burst(), burst(), burst()]);
+        assert!(!again.varies() && (again.sustained().unwrap() / 8.0 - 1.0).abs() < 0.01, "{again:?}");
+        assert_eq!(again.burst().map(|high| high.seconds), Some(5));
+        let risen = Course::from_stretches(vec![seconds(&[(8.0, 18)]), seconds(&[(9.6, 18)])]);
+        assert!(risen.varies(), "{risen:?}");
+        let stepping = Course::from_stretches(vec![seconds(&[(8.0, 18)]), seconds(&[(9.6, 8), (6.4, 10)])]);
+        assert!(stepping.varies(), "{stepping:?}");
     }
 
     #[test]

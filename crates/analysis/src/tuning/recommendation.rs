@@ -201,3 +201,46 @@ fn near_limit(session: Session<'_>, direction: Direction) -> Option<Caution> {
     let p95 = check.directions.get(direction).queueing_delay?.p95;
     (judged.verdict == Verdict::LineHolds).then_some(Caution::NearLimit { direction, p95 })
 }
+
+#[cfg(test)]
+mod tests {
+    use rrul_model::shaping::{ShaperDescription, TuningStep};
+    use rrul_model::time::TestTime;
+
+    use super::*;
+    use crate::tuning::trial::{TrialDelay, TrialDirection};
+
+    /// The upload far below its rate: how long probes waited, and 3 % of them lost.
+    fn knob(p95: Delay) -> Trial {
+        let step = TuningStep {
+            number: 0,
+            purpose: StepPurpose::Knob,
+            direction: Some(Direction::Up),
+            rates: ShaperRates { down: None, up: Some(BitRate(670_000)) },
+            set_at: TestTime(0),
+            settled_at: TestTime(4_000_000_000),
+            ended_at: TestTime(12_000_000_000),
+            counters: None,
+        };
+        let delay = TrialDelay { n: 400, p50: Delay(p95.0 / 4), p95, p99: p95, p95_low: p95, p95_high: p95 };
+        let up = TrialDirection {
+            queueing_delay: Some(delay),
+            probe_loss: Some(0.03),
+            idle_p95: Some(Delay(300_000)),
+            ..TrialDirection::default()
+        };
+        Trial { step, directions: ByDirection { down: TrialDirection::default(), up }, host_limit: None }
+    }
+
+    #[test]
+    fn what_waits_in_the_shaper_is_not_lost_at_random() {
+        let plan = TuningPlan::new(ShaperDescription::default());
+        let found = |p95| {
+            let trials = [knob(p95)];
+            random_loss(Session { plan: &plan, trials: &trials }, Direction::Up)
+        };
+        assert_eq!(found(Delay(2_000_000)), Some(Caution::RandomLoss { direction: Direction::Up, loss: 0.03 }));
+        // As fq_codel does at 670 kbit/s, where a full packet takes 18 ms.
+        assert_eq!(found(Delay(61_000_000)), None);
+    }
+}

@@ -222,3 +222,28 @@ pub(super) fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c
     };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use socket2::Type;
+
+    use super::*;
+
+    #[test]
+    fn who_insists_waits_no_longer_than_a_second() {
+        let socket = socket2::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let in_force = |name: libc::c_int| {
+            let (mut value, mut length): (libc::c_int, libc::socklen_t) = (0, 4);
+            // SAFETY: both point to plain data of that length, and the descriptor is open.
+            let status = unsafe {
+                let (value, length) = ((&raw mut value).cast(), &raw mut length);
+                libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, value, length)
+            };
+            (status == 0).then_some(value)
+        };
+        insist(&socket);
+        assert_eq!(in_force(libc::TCP_THIN_LINEAR_TIMEOUTS), Some(1));
+        // A kernel before 6.15 knows no such option.
+        assert!(in_force(TCP_RTO_MAX_MS).is_none_or(|longest| longest == 1000));
+    }
+}

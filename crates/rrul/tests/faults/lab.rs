@@ -204,7 +204,7 @@ fn a_lab_stands_until_it_is_taken_down() {
     lab.say(&["down", "--truth", "missing/truth.csv"]).complains(&["missing/truth.csv", "check the path"]);
     let down = lab.say(&["down", "--truth", "truth.csv"]);
     assert_eq!((down.code, down.stderr.as_str()), (Some(0), ""), "{down:#?}");
-    assert!(!lab.folder.file("rrul-lab-lab").exists(), "it has ended before that is said");
+    assert!(!lab.folder.file("rrul-lab-lab").exists(), "it has ended when down returns");
     assert!(fs::read_to_string(lab.folder.file("truth.csv")).unwrap().lines().count() > 1000);
     wait_until("the end of the holder", || !Path::new(&format!("/proc/{process}/ns")).exists());
     assert!(!namespaces.iter().any(|namespace| is_inhabited(*namespace)));
