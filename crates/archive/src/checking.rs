@@ -125,8 +125,8 @@ impl Archive {
         for partition in self.partitions_of_day(&RunRow::TABLE, date)? {
             read(RunRow::TABLE, &partition, checked, |rows| {
                 let expected = COUNTED.map(|(_, column)| rows.counts(column).collect::<Vec<_>>());
-                let known = rows.texts("run_id").zip(rows.counts("run_key"));
-                for (row, (name, key)) in known.enumerate() {
+                let runs_here = rows.texts("run_id").zip(rows.counts("run_key"));
+                for (row, (name, key)) in runs_here.enumerate() {
                     let (name, key) = (name.unwrap_or_default(), key.unwrap_or_default());
                     let number = u128::from_str_radix(name, 16).unwrap_or_default();
                     if *names.entry(key).or_insert(number) != number {

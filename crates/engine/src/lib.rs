@@ -4,7 +4,7 @@
 //! The measuring path in one paragraph: each bulk stream has a thread of its own that does nothing but send or
 //! receive; all open-loop probes of one type share a thread at real-time priority where allowed, stamped by the kernel;
 //! counters and `TCP_INFO` are read by one sampler thread. Observations travel through preallocated rings to the
-//! collector, which makes a frame of them once a second. Nothing here computes a statistic or knows what a file is.
+//! collector, which makes a frame of them every 0.8 s. Nothing here computes a statistic or knows what a file is.
 //!
 //! - [`client::run`] leads a test; [`server::Server`] answers it
 //! - `flow_type.rs` says what a flow type is; `flow_types/` has one file for each

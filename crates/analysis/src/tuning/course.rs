@@ -58,13 +58,13 @@ impl Course {
         let mut all: Vec<f64> = Vec::new();
         let mut before: Option<f64> = None;
         for mut seconds in stretches {
-            let Self { levels, seconds: known } = Self::from_seconds(seconds.clone());
+            let levels = Self::from_seconds(seconds.clone()).levels;
             let (Some(first), Some(end)) = (levels.first(), levels.last()) else { continue };
             let is_burst = |before: f64| {
                 end.rate < first.rate && (end.rate - before).abs() < STEP * before && levels.windows(2).all(is_fall)
             };
             if before.is_some_and(is_burst) {
-                seconds.drain(..seconds.len() - end.seconds.min(known.len()));
+                seconds.drain(..seconds.len() - end.seconds);
             }
             before = Some(end.rate);
             all.extend(seconds);

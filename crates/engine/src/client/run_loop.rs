@@ -22,11 +22,8 @@ use super::report_budget::ReportBudget;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, ControlStream, LinkError};
 use crate::endpoint::Endpoint;
-use crate::endpoint::test_course::PATIENCE;
+use crate::endpoint::test_course::{FRAME_INTERVAL, PATIENCE};
 use crate::flow_types::WAITING;
-
-/// How often what was observed is handed on. With the time that this takes, a kill loses less than a second.
-const FRAME_INTERVAL: Duration = Duration::from_millis(800);
 
 /// How long after the last phase both ends go on observing: for what is still on its way.
 const SETTLING: Duration = Duration::from_millis(300);

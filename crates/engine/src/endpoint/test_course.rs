@@ -12,6 +12,9 @@ use crate::clock::test_clock::TestClock;
 /// How long a blocking call may last before its thread looks whether the test has been stopped.
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
+/// How often either end makes frames of what it has observed. With the time that handing them on takes, a kill loses less than a second.
+pub(crate) const FRAME_INTERVAL: Duration = Duration::from_millis(800);
+
 /// The course of one end's test.
 #[derive(Debug)]
 pub struct TestCourse {

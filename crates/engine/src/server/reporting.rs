@@ -18,12 +18,9 @@ use super::traffic::TrafficMeter;
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, ControlStream, LinkError};
 use crate::endpoint::Endpoint;
-use crate::endpoint::test_course::PATIENCE;
+use crate::endpoint::test_course::{FRAME_INTERVAL, PATIENCE};
 
-/// How often what was observed is sent; as often as the client hands on what it has observed itself.
-const FRAME_INTERVAL: Duration = Duration::from_millis(800);
-
-/// The same where counters are read no more often than once a second: who watches a line for months pays for every frame.
+/// How often what was observed is sent where counters are read no more often than once a second: who watches a line for months pays for every frame.
 const SLOW_FRAME_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long after the last phase test packets are still noted, unless the client says sooner that it waits for none:

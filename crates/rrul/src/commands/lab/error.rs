@@ -12,6 +12,8 @@ pub(crate) enum LabError {
     NoLab(String),
     #[error("lab \"{0}\" is up already; take it down with: rrul lab down --name {0}")]
     IsUp(String),
+    #[error("lab \"{0}\" has not ended yet; its processes may still run")]
+    StillUp(String),
     #[error("cannot start the lab's process: {0}")]
     Start(io::Error),
     #[error("the lab's process ended early")]

@@ -18,7 +18,7 @@ use crate::arguments::LabEnd;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
-/// How long a lab may take to end before whoever took it down goes on.
+/// How long a lab may take to end.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The folder of the lab with this name; only its owner can look into it.
@@ -128,7 +128,10 @@ pub(super) fn down(name: &str, truth: Option<&Path>) -> Result<Outcome, Failure>
     ask(name, "down")?;
     // The holder removes its folder last: another lab of this name can then be brought up.
     let (folder, asked) = (folder(name)?, Instant::now());
-    while folder.exists() && asked.elapsed() < ENDING {
+    while folder.exists() {
+        if asked.elapsed() > ENDING {
+            return Err(LabError::StillUp(name.to_owned()).into());
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
     println!("lab \"{name}\" is down");
