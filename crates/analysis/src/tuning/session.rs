@@ -18,9 +18,6 @@ const LEAST_PART: f64 = 0.1;
 /// On a line that is not this many times as fast as the smallest rate that may be set, less may be set.
 const ROOM: f64 = 4.0;
 
-/// Longer trials of the unshaped line observe one that varies.
-const LONGEST_REFERENCE: Duration = Duration::from_secs(30);
-
 const UP_FIRST: [Direction; 2] = [Direction::Up, Direction::Down];
 
 /// All that is known.
@@ -77,13 +74,12 @@ impl<'a> Session<'a> {
             purpose && trial.step.rates.direction(direction).is_none() && (free || self.is_clear(trial, lead))
         };
         let shown: Vec<&Trial> = self.trials.iter().filter(shows).collect();
-        // Where some were taken with the other direction shaped for that purpose, they show it best. A line that varies is observed
-        // in the same way; there every second counts.
+        // Where some were taken with the other direction shaped for that purpose, they alone show it: beside a queue of the other
+        // direction, which delays acknowledgments, connections take many seconds to find the line's rate.
         let other = direction.opposite();
         let apart =
             |trial: &Trial| trial.step.purpose == StepPurpose::Reference && trial.step.rates.direction(other).is_some();
-        let is_observed = shown.iter().any(|trial| trial.step.window().length() > LONGEST_REFERENCE);
-        if direction != lead || is_observed || !shown.iter().any(|trial| apart(trial)) {
+        if direction != lead || !shown.iter().any(|trial| apart(trial)) {
             return shown;
         }
         shown.into_iter().filter(|trial| apart(trial)).collect()

@@ -114,6 +114,8 @@ pub(crate) struct Line {
     pub(crate) path: Path,
     /// The direction whose acknowledgments are late while the queue of the other one is long.
     pub(crate) starved: Direction,
+    /// Its connections have found the line in this second of the session, and are not late any more.
+    pub(crate) recovers: Option<f64>,
     chance: Chance,
     now: f64,
     states: ByDirection<State>,
@@ -134,7 +136,17 @@ impl Line {
         };
         let states = ByDirection { up: state(&up), down: state(&down) };
         let sides = ByDirection { up, down };
-        Self { sides, small_lost: 0.0, path: Path::Through, starved: Direction::Down, chance, now: 0.0, states, phase }
+        Self {
+            sides,
+            small_lost: 0.0,
+            path: Path::Through,
+            starved: Direction::Down,
+            recovers: None,
+            chance,
+            now: 0.0,
+            states,
+            phase,
+        }
     }
 
     /// Takes a step: its trial.
@@ -216,6 +228,16 @@ impl Line {
             // Late acknowledgments come in clumps; where these fall together the upload has a short queue for a moment.
             let clump = self.starved == Direction::Up && ((self.now / 0.5) as usize).is_multiple_of(8);
             let part = if queue <= 0.05 || clump { 1.0 } else { 0.55 };
+            let part = match self.recovers {
+                Some(second) => {
+                    if self.now < second {
+                        0.25
+                    } else {
+                        1.0
+                    }
+                }
+                None => part,
+            };
             self.tick(rates, self.starved, part, seen.get_mut(self.starved));
             self.now += TICK;
         }

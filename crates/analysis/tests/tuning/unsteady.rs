@@ -52,6 +52,22 @@ fn after_a_burst_the_sustained_rate_is_found_and_the_burst_is_reported() {
     );
 }
 
+#[test]
+fn a_burst_that_an_upload_reaches_late_beside_the_download_is_no_rise_of_its_rate() {
+    for size in [6e6, 12.5e6, 25e6] {
+        mostly_over(
+            |up, down, seed| {
+                let bursting = |side, queue| Side { burst: size, excess: Excess::Fifo(queue), ..side };
+                let mut line = Line::new(bursting(up, 1.5), bursting(down, 0.5), seed);
+                line.starved = Direction::Up;
+                line.recovers = Some(11.5);
+                line
+            },
+            |session, rates| within(session, rates, 0.03, 0.03),
+        );
+    }
+}
+
 /// Whether the policers of both directions are named with their rates.
 fn named(session: &Session, rates: [f64; 2]) -> bool {
     let near = |direction: Direction, rate: f64| {

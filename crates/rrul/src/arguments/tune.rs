@@ -89,7 +89,7 @@ pub(crate) struct TuneArguments {
     /// Print what would be set; set and load nothing
     #[arg(long, help_heading = "Limits")]
     pub(crate) dry_run: bool,
-    /// Set the recommended rates permanently, after a question
+    /// Set the rates after a question, with OpenWrt permanently
     #[arg(long, conflicts_with = "dry_run", help_heading = "Shaper")]
     pub(crate) apply: bool,
     /// With --apply: do not ask

@@ -70,6 +70,9 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     if arguments.max_time > LONGEST_LOAD {
         return Err(TuneError::SearchTooLong.into());
     }
+    if arguments.apply && !arguments.yes && !std::io::stdin().is_terminal() {
+        return Err(TuneError::NoTerminal.into());
+    }
     let mut shaper = opened(&arguments.shaper, &options)?;
     if arguments.outside {
         shaper = Box::new(Outside::new(shaper));
@@ -340,16 +343,19 @@ fn confirmed(
     Ok(std::iter::once(confirmation.as_found.path?).chain(recommended).collect())
 }
 
-/// Sets the rates for good, after a yes.
+/// Sets the rates and leaves them set, after a yes. A direction without one keeps what it had.
 fn apply(rates: ShaperRates, shaper: &mut dyn Shaper, yes: bool) -> Result<(), Failure> {
+    let found = shaper.describe().found;
+    let kept = |rates: ShaperRates, direction| {
+        rates.with(direction, rates.direction(direction).or(found.direction(direction)))
+    };
+    let rates = Direction::ALL.into_iter().fold(rates, kept);
     for command in shaper.commands(rates) {
         say(&format!("  {command}"));
     }
+    let lasting = if shaper.is_lasting() { "permanently" } else { "until the shaper's host restarts" };
     if !yes {
-        if !std::io::stdin().is_terminal() {
-            return Err(TuneError::NoTerminal.into());
-        }
-        say(&format!("Set {} permanently? Type yes:", rates_words(rates)));
+        say(&format!("Set {} {lasting}? Type yes:", rates_words(rates)));
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer).map_err(Failure::system("cannot read the answer"))?;
         if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
@@ -358,7 +364,7 @@ fn apply(rates: ShaperRates, shaper: &mut dyn Shaper, yes: bool) -> Result<(), F
         }
     }
     shaper.apply(rates)?;
-    say(&format!("Set: {}", rates_words(rates)));
+    say(&format!("Set {lasting}: {}", rates_words(rates)));
     Ok(())
 }
 

@@ -48,11 +48,13 @@ pub(crate) trait Changeable: Send {
         self.commands(rates)
     }
 
-    /// Writes the rates into the configuration and puts them in force.
+    /// Whether what is applied outlasts a restart of its host.
+    fn is_lasting(&self) -> bool {
+        false
+    }
+
+    /// Puts the rates in force, and writes them into the configuration where rrul knows it.
     fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
-        let _ = rates;
-        let place = self.describe().target.clone();
-        let reason = "rrul writes no configuration of this kind of shaper; set the rates yourself".to_owned();
-        Err(ShaperError::Refused { place, reason })
+        self.change(rates)
     }
 }

@@ -72,6 +72,14 @@ impl Shaper for Noted {
         self.note(Call::Restore);
         Ok(())
     }
+
+    fn is_lasting(&self) -> bool {
+        false
+    }
+
+    fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
+        self.set(rates)
+    }
 }
 
 fn up(rate: u64) -> ShaperRates {

@@ -89,6 +89,7 @@ fn what_stands_against_a_search_is_refused_with_the_reason() {
 fn applying_writes_whole_kilobits_commits_and_reloads_and_nothing_else() {
     let router = Router::new();
     let mut shaper = open(&router, OPENWRT).unwrap();
+    assert!(shaper.is_lasting());
     shaper.set(rates(9_000_000, 4_000_000)).unwrap();
     let wanted = ShaperRates { down: Some(BitRate(17_123_999)), up: Some(BitRate(7_000_000)) };
     shaper.apply(wanted).unwrap();
@@ -98,6 +99,18 @@ fn applying_writes_whole_kilobits_commits_and_reloads_and_nothing_else() {
     assert_eq!((router.rates(), entries(&router.options().journal_folder)), (text("17123000", "7000000"), 0));
     drop(shaper);
     assert_eq!(router.rates(), text("17123000", "7000000"), "what was applied stays");
+}
+
+#[test]
+fn without_a_configuration_what_is_applied_stays_until_a_restart() {
+    let router = Router::new();
+    let mut shaper = open(&router, "tc:up=eth9,host=router").unwrap();
+    assert!(!shaper.is_lasting());
+    shaper.set(ShaperRates { down: None, up: Some(BitRate(1_000_000)) }).unwrap();
+    shaper.apply(ShaperRates { down: None, up: Some(BitRate(7_000_000)) }).unwrap();
+    drop(shaper);
+    assert_eq!(router.rates(), text("18000000", "7000000"));
+    assert_eq!((router.folder.read("uci.log"), entries(&router.options().journal_folder)), (String::new(), 0));
 }
 
 #[test]

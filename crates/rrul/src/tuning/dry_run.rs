@@ -43,6 +43,10 @@ impl Shaper for DryRun {
         self.0.lasting_commands(rates)
     }
 
+    fn is_lasting(&self) -> bool {
+        self.0.is_lasting()
+    }
+
     fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
         for command in self.0.lasting_commands(rates) {
             terminal::say(&format!("not done (--dry-run): {command}"));

@@ -113,6 +113,10 @@ impl Shaper for Guarded {
         self.shaper.lasting_commands(rates)
     }
 
+    fn is_lasting(&self) -> bool {
+        self.shaper.is_lasting()
+    }
+
     fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
         refuse_zero(rates)?;
         self.restore()?;

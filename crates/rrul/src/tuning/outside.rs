@@ -63,6 +63,10 @@ impl Shaper for Outside {
         self.shaper.commands(swapped(rates))
     }
 
+    fn is_lasting(&self) -> bool {
+        self.shaper.is_lasting()
+    }
+
     fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
         self.shaper.apply(swapped(rates))
     }

@@ -36,13 +36,12 @@ pub(crate) trait Shaper: Send {
         Vec::new()
     }
 
-    /// Writes these rates into the configuration of the shaper's host and puts them in force. Only after the user has agreed.
-    fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
-        let _ = rates;
-        let place = self.describe().target.clone();
-        let reason = "this kind of shaper has no configuration that rrul writes; set the rates yourself".to_owned();
-        Err(ShaperError::Refused { place, reason })
-    }
+    /// Whether what is applied outlasts a restart of the shaper's host.
+    fn is_lasting(&self) -> bool;
+
+    /// Puts these rates in force, and writes them into the configuration of the shaper's host where rrul knows it. Only after the
+    /// user has agreed.
+    fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError>;
 }
 
 /// The rates that a shaper has.

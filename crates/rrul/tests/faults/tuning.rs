@@ -29,6 +29,8 @@ fn what_is_missing_or_too_much_is_one_line_before_anything_is_set() {
     for words in ["no shaper for the download: only the upload is tuned", "sets: upload rate"] {
         assert!(upload.stderr.contains(words), "{words}: {upload:#?}");
     }
+    let asking = [&command[..6], &["--apply"]].concat();
+    said(&asking).complains(&["--apply asks", "--apply --yes"]);
     said(&[&command[..], &["--direction", "down"]].concat()).complains(&["no shaper for the download"]);
     said(&["sweep", "host.invalid", "--shaper", "lab:none", "--up", "1M:100M:1M"])
         .complains(&["100 rates", "larger step"]);

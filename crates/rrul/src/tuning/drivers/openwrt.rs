@@ -120,6 +120,10 @@ impl Changeable for OpenwrtShaper {
         commands
     }
 
+    fn is_lasting(&self) -> bool {
+        true
+    }
+
     fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
         let place = self.shaper.describe().target.clone();
         let host = self.shaper.host();
