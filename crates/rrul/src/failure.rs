@@ -21,6 +21,9 @@ pub(crate) enum Failure {
     Rates(#[from] crate::tuning::rate_list::RateListError),
     #[error(transparent)]
     Server(#[from] rrul_engine::server::ServerError),
+    #[cfg(feature = "confine")]
+    #[error(transparent)]
+    Rights(#[from] crate::commands::server::rights::RightsError),
     #[cfg(feature = "lab")]
     #[error(transparent)]
     Lab(#[from] rrul_lab::Error),

@@ -40,4 +40,4 @@ pub(crate) mod shaper;
 pub(crate) mod shaper_address;
 pub(crate) mod shell;
 #[cfg(test)]
-mod test_router;
+pub(crate) mod test_router;

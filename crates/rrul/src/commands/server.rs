@@ -2,6 +2,8 @@
 
 #[cfg(feature = "check")]
 pub(crate) mod check;
+#[cfg(feature = "confine")]
+pub(crate) mod rights;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +33,9 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
     #[cfg(feature = "log")]
     let sockets = take_inherited().map_err(Failure::system("the sockets of the service manager"))?;
     rrul_engine::open_files::raise_limit();
+    // What it cannot read any more afterwards is refused now, and not at the first reload.
+    #[cfg(feature = "confine")]
+    let rights = rights::give_up(&arguments)?;
     #[cfg(feature = "log")]
     let log = server_log::log(arguments.log_format);
     #[cfg(not(feature = "log"))]
@@ -79,6 +84,8 @@ pub(crate) fn execute(mut arguments: ServerArguments) -> Result<Outcome, Failure
         }
         say(format_args!("key {}", key.fingerprint()));
     }
+    #[cfg(feature = "confine")]
+    rights.iter().for_each(say);
     say("test from another host: rrul run <this host>");
     manager::tell(State::Ready);
     wait_for(&stop, None, || {

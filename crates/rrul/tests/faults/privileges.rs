@@ -74,6 +74,35 @@ fn a_user_without_any_privilege_runs_a_whole_test() {
 }
 
 #[test]
+fn a_server_that_root_starts_gives_up_the_rights_of_root_and_serves() {
+    let test = "a_server_that_root_starts_gives_up_the_rights_of_root_and_serves";
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return skipped(test, "not root");
+    }
+    let state = Folder::new();
+    let file = state.file("state.json");
+    let mut server = Server::start(&["--state", file.to_str().unwrap()]);
+    // CAP_SYS_NICE, and CAP_NET_ADMIN where this machine lets no other user send with cubic.
+    let needed = (1_u64 << 23) | (1 << 12);
+    for thread in fs::read_dir(format!("/proc/{}/task", server.process())).unwrap() {
+        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+        for set in ["CapEff:", "CapPrm:", "CapInh:"] {
+            let has = u64::from_str_radix(&value(set), 16).unwrap();
+            assert_eq!(has & !needed, 0, "{status}");
+        }
+        assert_eq!(value("NoNewPrivs:"), "1", "{status}");
+    }
+    let folder = Folder::new();
+    folder.write("short.toml", SHORT);
+    let ended = end_of(rrul(&folder, &["run", &server.name(), "--plan", "short.toml", "-o", "out"]));
+    Verdict::of(&folder.file("out.rrul")).assert_good(&ended);
+    server.signal("TERM");
+    server.wait();
+    assert!(file.exists(), "its state is written");
+}
+
+#[test]
 fn without_permission_for_icmp_its_flow_is_absent_and_the_run_is_valid() {
     let Some(lab) = lab("without_permission_for_icmp_its_flow_is_absent_and_the_run_is_valid") else { return };
     // icmp(7): the lowest group above the highest permits no one.

@@ -242,12 +242,15 @@ fn realtime(ability: &str) -> Finding {
 
 /// Whose rights a server would have.
 fn user(is_root: bool) -> Finding {
-    if is_root {
-        let words =
-            "root, whose rights no server needs; run it by its unit (systemctl start rrul-server) or as another user";
-        Finding::new(Grade::Note, "user", words)
-    } else {
-        Finding::new(Grade::Good, "user", "not root")
+    match is_root {
+        false => Finding::new(Grade::Good, "user", "not root"),
+        true if cfg!(feature = "confine") => {
+            Finding::new(Grade::Good, "user", "root, whose rights the server gives up when it starts")
+        }
+        true => {
+            let words = "root, whose rights no server needs; run it as another user";
+            Finding::new(Grade::Note, "user", words)
+        }
     }
 }
 
@@ -399,7 +402,6 @@ mod tests {
             (poor.tcp_buffers(), "104 Mbit/s at 80 ms; raise it to 4194304"),
             (poor.udp_buffer(), "net.core.rmem_max is 65536 bytes"),
             (descriptors(Some(1024), 1024), "1024 open files at most, 5184 needed"),
-            (user(true), "root, whose rights no server needs; run it by its unit"),
             (realtime("no: EPERM; give CAP_SYS_NICE"), "give CAP_SYS_NICE"),
         ] {
             let line = finding.to_string();
@@ -408,5 +410,6 @@ mod tests {
         assert_eq!(descriptors(None, 1024).grade, Grade::Good);
         assert_eq!(realtime("yes").grade, Grade::Good);
         assert_eq!(user(false).grade, Grade::Good);
+        assert_eq!(user(true).grade, if cfg!(feature = "confine") { Grade::Good } else { Grade::Note });
     }
 }
