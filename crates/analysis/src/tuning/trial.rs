@@ -75,7 +75,7 @@ pub struct TrialDirection {
     pub retransmitted: Option<f64>,
     /// Whether the network, not the window of a sender or receiver, limited the load. Null when unknown.
     pub saturated: Option<bool>,
-    /// Share of the shaper's bytes that were not those of this test. Null where the shaper has no counters.
+    /// Share of the shaper's bytes that were not those of this test. Null where the shaper has no counters or no limit.
     ///
     /// Unit: share.
     pub foreign: Option<f64>,

@@ -219,8 +219,10 @@ impl Measured<'_> {
         flows.filter(|flow| flow.is_load_stream() && flow.direction == Some(self.direction))
     }
 
-    /// The part of what the shaper sent that is not of this test. What is lost behind an upload shaper has passed it.
+    /// The part of what the shaper sent that is not of this test. What is lost behind an upload shaper has passed it. Without a limit
+    /// it cannot be told: what the line's queue grows by has passed the shaper too, and has not arrived.
     fn foreign(&self, all: &Account) -> Option<f64> {
+        self.step.rates.direction(self.direction)?;
         let counters = self.step.counters?;
         let (before, after) = (counters.before.direction(self.direction)?, counters.after.direction(self.direction)?);
         let sent = after.sent.0.checked_sub(before.sent.0).filter(|sent| *sent > 0)? as f64;

@@ -12,7 +12,7 @@ use rrul_model::shaping::{
     CounterPair, DirectionCounters, ShaperCounters, ShaperDescription, ShaperRates, StepPurpose, TuningPlan, TuningStep,
 };
 use rrul_model::time::TestTime;
-use rrul_model::units::ByteCount;
+use rrul_model::units::{BitRate, ByteCount};
 
 use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
 use crate::octets::{self, PLAIN};
@@ -85,11 +85,14 @@ fn the_shapers_link_layer_and_what_others_sent_are_counted() {
     let of = |octets| ShaperCounters { down: None, up: Some(counters(octets)) };
     // A fifth of what the shaper sent in these seven seconds is of others.
     step.counters = Some(CounterPair { before: of(1e6), after: of(1e6 + up / 8.0 * 7.0 / 0.8) });
+    let unshaped = trial(&scenario.recording, &step);
+    step.rates = step.rates.with(Direction::Up, Some(BitRate(up as u64)));
     let trial = trial(&scenario.recording, &step);
     near(delivered(&trial, Direction::Up), up, "on the link");
     near(delivered(&trial, Direction::Down), 12e6 + ACKNOWLEDGEMENTS, "IP where the link layer is not known");
     assert!((trial.directions.up.foreign.unwrap() - 0.2).abs() < 0.005, "{:?}", trial.directions.up.foreign);
     assert_eq!(trial.directions.down.foreign, None);
+    assert_eq!(unshaped.directions.up.foreign, None, "a part of it may wait in the line's queue");
 }
 
 #[test]
