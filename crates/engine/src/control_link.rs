@@ -21,6 +21,8 @@ pub(crate) use mailbox::Mailbox;
 #[cfg(feature = "certificates")]
 pub use stream::CertifiedError;
 pub use stream::{ControlStream, ReadBefore};
+#[cfg(feature = "tickets")]
+pub use tls::client_key;
 pub use tls::{Fingerprint, FingerprintError, KeyError, ServerKey};
 
 /// Why a message could not be exchanged.

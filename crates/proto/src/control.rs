@@ -12,7 +12,7 @@ use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Frame;
 
-use crate::admission::access::{Challenge, Proof};
+use crate::admission::access::{AccessAnswer, Challenge};
 use crate::limits::{FRAME_OCTETS, Limits};
 use crate::token::Token;
 
@@ -34,12 +34,8 @@ pub enum ClientMessage {
         /// How often counters are read.
         sample_interval: Duration,
     },
-    /// The answer to [`ServerMessage::Challenge`].
-    Proof {
-        /// Absent when the client has no token.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        proof: Option<Proof>,
-    },
+    /// The answer to [`ServerMessage::Challenge`]; empty when the client has nothing to prove.
+    Proof(AccessAnswer),
     /// The client wants to load the path. Only for servers that announced it in [`ServerMessage::Welcome`].
     Turn {
         /// How long the phases take together.
@@ -74,7 +70,7 @@ pub enum ClientMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerMessage {
-    /// Prove that you have a token. It comes before [`ServerMessage::Welcome`] where the server has a list of tokens.
+    /// Prove that you have a token or a key. It comes before [`ServerMessage::Welcome`] where the server has a list of them.
     Challenge { challenge: Challenge },
     Welcome {
         /// What binds streams and test packets to it.

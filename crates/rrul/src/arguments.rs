@@ -2,10 +2,12 @@
 //!
 //! The first paragraph of a doc comment here is one line of `-h`; the paragraphs after it are in `--help` and in the manual page.
 
+mod access_help;
 #[cfg(feature = "archive")]
 mod archive;
 #[cfg(test)]
 mod help_tests;
+mod key;
 #[cfg(feature = "lab")]
 mod lab;
 mod server;
@@ -27,6 +29,9 @@ use rrul_model::link_layer::LinkLayer;
 pub(crate) use archive::ExecutorArguments;
 #[cfg(feature = "archive")]
 pub(crate) use archive::{AddArguments, AnswerFormat, ArchiveAction, ArchiveArguments, QueryArguments};
+#[cfg(feature = "tickets")]
+pub(crate) use key::TicketArguments;
+pub(crate) use key::{KeyAction, KeyArguments};
 #[cfg(feature = "lab")]
 pub(crate) use lab::{LabAction, LabArguments, LabEnd};
 pub(crate) use server::ServerArguments;
@@ -101,7 +106,8 @@ pub(crate) enum Command {
     #[cfg(feature = "archive")]
     /// Keep the figures of many runs in one archive
     Archive(ArchiveArguments),
-    /// Make and show keys of servers, and tokens of clients
+    #[cfg_attr(feature = "tickets", doc = " Make and show keys, and tokens and tickets of clients")]
+    #[cfg_attr(not(feature = "tickets"), doc = " Make and show keys of servers, and tokens of clients")]
     Key(KeyArguments),
     /// List plans, flow types, link layers, scores and more
     List(ListArguments),
@@ -188,11 +194,7 @@ pub(crate) struct RunArguments {
 /// What a server is to know of who asks it.
 #[derive(Debug, Args)]
 pub(crate) struct AccessArguments {
-    /// File of the token for servers that ask for one [default: none]
-    ///
-    /// The first word of the file is the token. Only its owner may read the file (mode 0600). Without this option the file that the
-    /// environment variable RRUL_TOKEN_FILE names is used.
-    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    #[arg(long, value_name = "FILE", help_heading = "Access", help = access_help::TOKEN_FILE, long_help = access_help::TOKEN_FILE_LONG)]
     pub(crate) token_file: Option<PathBuf>,
     /// Encrypt control messages: auto, always or never
     ///
@@ -233,45 +235,6 @@ impl From<EncryptChoice> for rrul_engine::client::Encryption {
         }
     }
 }
-
-#[derive(Debug, Args)]
-pub(crate) struct KeyArguments {
-    #[command(subcommand)]
-    pub(crate) action: KeyAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum KeyAction {
-    /// Make a key for rrul server --key, and print its fingerprint
-    New {
-        /// File to write
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-    /// Print the fingerprint of a key
-    Show {
-        /// File of the key
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-    /// Print a new token, as a line for rrul server --tokens
-    ///
-    /// The client keeps the same line in the file of rrul run --token-file.
-    Token {
-        /// Whose it is, for the log of the server
-        #[arg(value_name = "NAME", value_parser = token_name)]
-        name: Option<String>,
-    },
-}
-
-fn token_name(text: &str) -> Result<String, TokenNameError> {
-    let is_word = !text.is_empty() && text.len() <= 32 && text.chars().all(|c| c.is_ascii_graphic());
-    is_word.then(|| text.to_owned()).ok_or(TokenNameError)
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("a name is one word of at most 32 ASCII characters")]
-struct TokenNameError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FamilyChoice {

@@ -57,6 +57,12 @@ pub(crate) enum Failure {
     #[cfg(feature = "certificates")]
     #[error("{option} needs {other}")]
     Lacking { option: &'static str, other: &'static str },
+    #[cfg(feature = "tickets")]
+    #[error("--expires {when}: {problem}")]
+    Expiry { when: String, problem: crate::commands::key::ExpiryError },
+    #[cfg(feature = "tickets")]
+    #[error(transparent)]
+    Ticket(#[from] rrul_engine::server::TicketError),
     #[cfg(feature = "monitor")]
     #[error(transparent)]
     Monitor(#[from] rrul_monitor::configuration::ConfigurationError),
@@ -123,6 +129,15 @@ pub(crate) enum ContentError {
     #[cfg(feature = "certificates")]
     #[error(transparent)]
     Authority(#[from] rrul_engine::control_link::NoAuthority),
+    #[cfg(feature = "tickets")]
+    #[error(transparent)]
+    ClientFile(#[from] crate::secret_files::ClientFileError),
+    #[cfg(feature = "tickets")]
+    #[error(transparent)]
+    SigningKey(#[from] rrul_engine::server::SigningKeyError),
+    #[cfg(not(feature = "tickets"))]
+    #[error("this build has no client keys and tickets; use a token, or the full program")]
+    NoTickets,
     #[error("others may read this secret (mode {mode:04o}); run chmod 600 on it")]
     OpenSecret { mode: u32 },
     #[error("{0}")]

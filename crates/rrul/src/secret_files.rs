@@ -1,29 +1,36 @@
-//! Files with secrets: tokens, and keys of servers. One that others than its owner may read is refused.
+//! Files with secrets: tokens, and keys of clients and servers. One that others than its owner may read is refused.
+
+mod access_file;
+#[cfg(feature = "tickets")]
+mod key_and_ticket;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
 #[cfg(feature = "certificates")]
 use rrul_engine::control_link::KeyError;
 use rrul_engine::control_link::ServerKey;
-use rrul_engine::server::{AccessList, AccessToken, MOST_TOKENS, Secret, SharedAccessList};
+#[cfg(feature = "tickets")]
+use rrul_engine::server::SigningKey;
+use rrul_engine::server::{Credentials, Secret};
+
+pub(crate) use access_file::AccessFile;
+#[cfg(feature = "tickets")]
+pub(crate) use key_and_ticket::ClientFileError;
 
 use crate::arguments::ServerArguments;
 use crate::failure::{ContentError, Failure};
-use crate::live_screen::terminal;
 
 /// Names the file of a client's token where no option does.
 pub(crate) const TOKEN_FILE_VARIABLE: &str = "RRUL_TOKEN_FILE";
 
+/// How a key in PEM form begins (RFC 7468).
+const PEM: &str = "-----BEGIN";
+
 /// Longest file that is read, bytes.
 const LONGEST: u64 = 1 << 20;
-
-/// How often a server looks whether its list has changed.
-const LOOKING: Duration = Duration::from_millis(200);
 
 /// Reads a file that only its owner may read.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
@@ -46,13 +53,30 @@ pub(crate) fn client_token_file(option: Option<&Path>) -> Option<PathBuf> {
     option.map(Path::to_owned).or_else(variable)
 }
 
-/// The token of a client, of the file that it has.
-pub(crate) fn client_token(option: Option<&Path>) -> Result<Option<Secret>, Failure> {
+/// The token, or key and ticket, of a client, of the file that it has.
+pub(crate) fn client_token(option: Option<&Path>) -> Result<Option<Credentials>, Failure> {
     let Some(path) = client_token_file(option) else { return Ok(None) };
     let text = read(&path)?;
     let first = lines(&text).next().and_then(|(_, line)| line.split_whitespace().next()).unwrap_or_default();
+    if is_of_keys(first) {
+        #[cfg(feature = "tickets")]
+        return key_and_ticket::read(&text).map(Some).map_err(|error| Failure::content(&path, error));
+        #[cfg(not(feature = "tickets"))]
+        return Err(Failure::content(&path, ContentError::NoTickets));
+    }
     let secret = Secret::from_text(first).map_err(|error| wrong(&path, 1, error))?;
-    Ok(Some(secret))
+    Ok(Some(Credentials::Token(secret)))
+}
+
+/// Whether the first word of a file or line is not that of a token: it could be taken for one.
+fn is_of_keys(word: &str) -> bool {
+    [PEM, "ed25519:", "issuer:", "revoked:", "ticket:"].iter().any(|start| word.starts_with(start))
+}
+
+/// The key of a client, or of an issuer of tickets.
+#[cfg(feature = "tickets")]
+pub(crate) fn client_key(path: &Path) -> Result<SigningKey, Failure> {
+    rrul_engine::control_link::client_key(&read(path)?).map_err(|error| Failure::content(path, error))
 }
 
 /// The key of a server.
@@ -87,48 +111,6 @@ pub(crate) fn create(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The list of a server's tokens, and the file that it comes from.
-pub(crate) struct AccessFile {
-    path: PathBuf,
-    list: SharedAccessList,
-    /// What the list was made from; `None` after a failure.
-    text: Option<String>,
-    looked: Instant,
-}
-
-impl AccessFile {
-    /// Reads the list.
-    pub(crate) fn open(path: PathBuf) -> Result<Self, Failure> {
-        let text = read(&path)?;
-        let list = access_list(&path, &text)?;
-        let list = SharedAccessList::new(list.into());
-        Ok(Self { path, list, text: Some(text), looked: Instant::now() })
-    }
-
-    pub(crate) fn list(&self) -> SharedAccessList {
-        Arc::clone(&self.list)
-    }
-
-    /// Takes over what has changed in the file. A file that cannot be read opens no session: it may have been taken away for that.
-    pub(crate) fn look(&mut self) {
-        if self.looked.elapsed() < LOOKING {
-            return;
-        }
-        self.looked = Instant::now();
-        let (text, list) = match read(&self.path).and_then(|text| Ok((access_list(&self.path, &text)?, text))) {
-            Ok((_, text)) if self.text.as_ref() == Some(&text) => return,
-            Ok((list, text)) => (Some(text), list),
-            Err(_) if self.text.is_none() => return,
-            Err(failure) => {
-                terminal::say(&format!("rrul: {failure}; no client has access until that is mended"));
-                (None, AccessList::default())
-            }
-        };
-        self.text = text;
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = list;
-    }
-}
-
 /// Lines that say something, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
@@ -139,74 +121,14 @@ fn wrong(path: &Path, line: usize, what: impl std::fmt::Display) -> Failure {
     Failure::content(path, ContentError::Configuration(format!("line {line}: {what}")))
 }
 
-fn access_list(path: &Path, text: &str) -> Result<AccessList, Failure> {
-    let tokens: Vec<AccessToken> = lines(text)
-        .map(|(number, line)| access_token(line).map_err(|error| wrong(path, number, error)))
-        .collect::<Result<_, _>>()?;
-    if tokens.len() > MOST_TOKENS {
-        return Err(wrong(path, MOST_TOKENS + 1, format!("more than {MOST_TOKENS} tokens")));
-    }
-    Ok(AccessList::new(tokens))
-}
-
-/// Why a line is no token.
-#[derive(Debug, thiserror::Error)]
-enum LineError {
-    #[error(transparent)]
-    Secret(#[from] rrul_engine::server::SecretError),
-    #[error("expires={0}: write a day as 2026-12-31, or 2026-12-31T18:00:00Z")]
-    Expiry(String),
-    #[error("unknown word; write TOKEN name=NAME expires=DAY")]
-    Word,
-}
-
-/// `TOKEN name=NAME expires=DAY`, of which the token alone must be there.
-fn access_token(line: &str) -> Result<AccessToken, LineError> {
-    let mut words = line.split_whitespace();
-    let secret = Secret::from_text(words.next().unwrap_or_default())?;
-    let mut token = AccessToken { secret, name: String::new(), expires: None };
-    for word in words {
-        match word.split_once('=') {
-            Some(("name", name)) => name.clone_into(&mut token.name),
-            Some(("expires", when)) => token.expires = Some(instant(when)?),
-            // Not repeated: it may be a part of a secret.
-            _ => return Err(LineError::Word),
-        }
-    }
-    Ok(token)
-}
+/// Why a text is no day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write a day as 2026-12-31, or 2026-12-31T18:00:00Z")]
+pub(crate) struct DayError;
 
 /// Seconds since 1970; a day ends at its midnight, UTC.
-fn instant(when: &str) -> Result<u64, LineError> {
-    let wrong = || LineError::Expiry(when.to_owned());
+pub(crate) fn instant(when: &str) -> Result<u64, DayError> {
     let (text, more) = if when.contains('T') { (when.to_owned(), 0) } else { (format!("{when}T00:00:00Z"), 86_400) };
-    let time = humantime::parse_rfc3339(&text).map_err(|_| wrong())?;
-    Ok(time.duration_since(std::time::UNIX_EPOCH).map_err(|_| wrong())?.as_secs() + more)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_a_token_with_a_name_and_a_last_day() {
-        let text = "# of the office\n\n0123456789abcdef name=alice expires=2026-12-31\n  ABCDEFGHIJKLMNOPQR\n";
-        let list: Vec<_> = lines(text).map(|(_, line)| access_token(line).unwrap()).collect();
-        assert_eq!((list[0].name.as_str(), list[0].expires), ("alice", Some(1_798_761_600)));
-        assert_eq!((list[1].name.as_str(), list[1].expires), ("", None));
-        assert_eq!(instant("2026-12-31T18:00:00Z").unwrap(), 1_798_740_000);
-    }
-
-    #[test]
-    fn a_mistake_names_the_line_and_repeats_no_secret() {
-        let path = Path::new("tokens");
-        for (text, words) in [
-            ("# a\nshort\n", "tokens: line 2: a token has 16 to 128 characters"),
-            ("0123456789abcdef 0123456789abcdeg", "line 1: unknown word"),
-            ("0123456789abcdef expires=soon", "expires=soon: write a day"),
-        ] {
-            let error = access_list(path, text).unwrap_err().to_string();
-            assert!(error.contains(words) && !error.contains("0123456789"), "{error}");
-        }
-    }
+    let time = humantime::parse_rfc3339(&text).map_err(|_| DayError)?;
+    Ok(time.duration_since(std::time::UNIX_EPOCH).map_err(|_| DayError)?.as_secs() + more)
 }

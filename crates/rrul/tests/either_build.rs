@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
@@ -144,5 +145,26 @@ fn a_command_is_in_the_help_and_works_or_says_in_one_line_that_this_build_lacks_
         assert_eq!(refused.status.code(), Some(2), "{said}");
         assert!(said.starts_with(&format!("rrul: {command}: this build has no ")), "{said}");
         assert_eq!(said.matches('\n').count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_file_with_a_damaged_key_is_refused_in_one_line_and_never_taken_for_a_token() {
+    let folder = Folder::new("keys");
+    let lacks = "this build has no client keys and tickets; use a token, or the full program";
+    let client = ["run", "127.0.0.1:1", "--token-file", "key"];
+    for (text, arguments, place, full) in [
+        ("-----BEGIN PRIVATE KEY-----\nAAAA\n", &client[..], "key", "no private key of Ed25519 in PEM form"),
+        ("ed25519:AAAAAAAAAAAAAAAA\n", &["server", "--tokens", "key"], "key: line 1", "a public key is ed25519:"),
+        ("issuer:AAAAAAAAAAAAAAAAA\n", &["server", "--tokens", "key"], "key: line 1", "a public key is ed25519:"),
+    ] {
+        let path = folder.0.join("key");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let refused = rrul(&folder.0, arguments);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!((refused.status.code(), said.matches('\n').count()), (Some(2), 1), "{said}");
+        let (start, lacks) = (format!("rrul: {place}: "), said.contains(lacks));
+        assert!(said.starts_with(&start) && (lacks || said.contains(full)), "{said}");
     }
 }

@@ -186,8 +186,8 @@ fn enter(
     let ServerMessage::Challenge { challenge } = first else { return Ok(first) };
     let binding = control.export(ACCESS_LABEL, greetings);
     let binding = binding.as_ref().map_or(&[][..], |octets| octets);
-    let proof = options.token.as_ref().map(|token| token.prove(&challenge, binding));
-    send(control, &ClientMessage::Proof { proof }).map_err(lost)?;
+    let answer = options.token.as_ref().map(|token| token.answer(&challenge, binding));
+    send(control, &ClientMessage::Proof(answer.unwrap_or_default())).map_err(lost)?;
     listen(control, stop).map_err(lost)
 }
 

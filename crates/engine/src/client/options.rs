@@ -7,7 +7,7 @@ use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::{End, Frame, Header};
 use rrul_model::time::TestTime;
-use rrul_proto::admission::access::Secret;
+use rrul_proto::admission::access::Credentials;
 
 use super::server_trust::{ServerTrust, TrustError};
 use crate::control_link::LinkError;
@@ -35,8 +35,8 @@ pub struct RunOptions {
     pub created: String,
     /// Whether names and addresses may be in the recording.
     pub privacy: Privacy,
-    /// What opens a session at servers that test for holders of a token alone.
-    pub token: Option<Secret>,
+    /// What opens a session at servers that do not test for everybody.
+    pub token: Option<Credentials>,
     /// How the server is recognized.
     pub trust: ServerTrust,
     /// Whether to wait in line where other tests are ahead.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use ring::digest;
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
+#[cfg(feature = "tickets")]
+use rrul_proto::admission::access::{SigningKey, SigningKeyError};
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -192,6 +194,18 @@ impl ServerKey {
     }
 }
 
+/// Reads the key of a client or of an issuer of tickets from the text of a file, as this program or openssl made it.
+///
+/// # Errors
+/// When it has none, or one of a kind other than Ed25519.
+#[cfg(feature = "tickets")]
+pub fn client_key(text: &str) -> Result<SigningKey, SigningKeyError> {
+    match PrivateKeyDer::from_pem_slice(text.as_bytes()) {
+        Ok(PrivateKeyDer::Pkcs8(key)) => SigningKey::from_pkcs8(key.secret_pkcs8_der()),
+        _ => Err(SigningKeyError),
+    }
+}
+
 /// What a client needs to meet any server; which one it is shows in [`met`] afterwards.
 ///
 /// # Errors
@@ -258,6 +272,15 @@ mod tests {
         for bad in ["", "SHA256:", &text[..49], &text.replace("SHA256", "MD5"), &format!("{text}=")] {
             assert_eq!(bad.parse::<Fingerprint>(), Err(FingerprintError), "{bad}");
         }
+    }
+
+    #[cfg(feature = "tickets")]
+    #[test]
+    fn a_new_key_is_one_for_clients_too() {
+        let text = ServerKey::generate().unwrap();
+        let key = client_key(&format!("# of the laptop\n{text}\nticket:AAAA\n")).unwrap();
+        assert_eq!(client_key(&text).unwrap().public(), key.public());
+        assert!(client_key("ssh-ed25519 AAAA").is_err());
     }
 
     #[test]

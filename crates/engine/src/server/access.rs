@@ -1,9 +1,10 @@
-//! Who may open a session: clients that prove that they have a token of the operator's list.
+//! Who may open a session: clients that prove that they have a token or a key of the operator's list, or a ticket of an issuer on it.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rrul_proto::admission::access::{AccessError, AccessList, Bearer, Challenge};
+use rrul_proto::admission::access::{AccessError, AccessList, Bearer, Challenge, Title};
+use rrul_proto::admission::quota_class::OwnQuota;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::OPENING_TIME;
 
@@ -12,7 +13,7 @@ use super::reporting::send;
 use crate::clock::seconds_now;
 use crate::control_link::{self, Compression, ControlStream, LinkError};
 
-/// The token that a session was opened with.
+/// What a session was opened with.
 pub(super) struct HeldAccess {
     list: SharedAccessList,
     bearer: Bearer,
@@ -24,13 +25,13 @@ pub(super) enum Denial {
     #[error("this server tests for holders of a token alone; ask its operator for one, and use --token-file FILE")]
     NoToken,
     #[error("{0}; ask the operator for another, and use --token-file FILE")]
-    Token(#[from] AccessError),
+    Access(AccessError),
     #[error(transparent)]
     Link(#[from] LinkError),
 }
 
 impl HeldAccess {
-    /// Asks a client to prove that it has a token. `binding` is what both ends of an encrypted connection have, or empty.
+    /// Asks a client to prove that it has a token or a key. `binding` is what both ends of an encrypted connection have, or empty.
     ///
     /// # Errors
     /// When it has none that is on the list now, or does not answer.
@@ -40,20 +41,45 @@ impl HeldAccess {
         let challenge = Challenge(octets);
         send(stream, &ServerMessage::Challenge { challenge })?;
         let answer = control_link::read(stream, OPENING_TIME, Compression::Never)?;
-        let ClientMessage::Proof { proof } = answer else { return Err(Denial::NoToken) };
-        let proof = proof.ok_or(Denial::NoToken)?;
-        let bearer = locked(list).bearer(&proof, &challenge, binding, seconds_now())?;
+        let ClientMessage::Proof(answer) = answer else { return Err(Denial::NoToken) };
+        let bearer = locked(list).bearer(&answer, &challenge, binding, seconds_now()).map_err(|error| match error {
+            AccessError::Missing => Denial::NoToken,
+            error => Denial::Access(error),
+        })?;
         Ok(Self { list: Arc::clone(list), bearer })
     }
 
-    /// Whether the token is still on the list.
-    pub(super) fn is_valid(&self) -> bool {
-        locked(&self.list).has(&self.bearer)
+    /// Why it is not accepted any more.
+    pub(super) fn withdrawn(&self) -> Option<&'static str> {
+        if locked(&self.list).has(&self.bearer) {
+            return None;
+        }
+        Some(match self.bearer.title() {
+            Title::Token => "its token is not on the list any more",
+            #[cfg(feature = "tickets")]
+            Title::Key => "its key is not on the list any more",
+            #[cfg(feature = "tickets")]
+            Title::Ticket { .. } => {
+                "its ticket is not accepted any more: the issuer left the list, or the key was revoked"
+            }
+        })
     }
 
-    /// Whose token it is, for the log.
+    /// What it may use in place of what its network may.
+    pub(super) fn own_quota(&self) -> Option<OwnQuota> {
+        self.bearer.own_quota()
+    }
+
+    /// Whose it is, for the log.
     pub(super) fn words(&self) -> String {
-        if self.bearer.name.is_empty() { "with a token".to_owned() } else { format!("token of {}", self.bearer.name) }
+        let title = match self.bearer.title() {
+            Title::Token => "token",
+            #[cfg(feature = "tickets")]
+            Title::Key => "key",
+            #[cfg(feature = "tickets")]
+            Title::Ticket { .. } => "ticket",
+        };
+        if self.bearer.name.is_empty() { format!("with a {title}") } else { format!("{title} of {}", self.bearer.name) }
     }
 }
 

@@ -145,7 +145,7 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                         Err(_) => return control.say(&lacking("thread", session, shared)).map(|()| None),
                     }
                 }
-                if let Err(why) = shared.count_test(session.peer()) {
+                if let Err(why) = shared.count_test(session.peer(), control.own_quota()) {
                     shared.report(EventKind::Refused(Refusal::Quota), Some(session.peer()), why.to_string());
                     return control.say(&self::refused(why.to_string())).map(|()| None);
                 }
@@ -198,7 +198,7 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                 finished = true;
                 control.say(&ServerMessage::Finished { state: None })?;
             }
-            (ClientMessage::Proof { .. }, _) => return Err(out_of_order("a proof that was not asked for")),
+            (ClientMessage::Proof(_), _) => return Err(out_of_order("a proof that was not asked for")),
             (ClientMessage::Turn { .. }, _) => return Err(out_of_order("a second turn")),
             (ClientMessage::Open { .. }, Some(_)) => return Err(out_of_order("a second test")),
             (ClientMessage::Begin { .. } | ClientMessage::Stop, None) => return Err(out_of_order("no test opened")),
@@ -219,7 +219,8 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
     let out = control.stream.try_clone()?;
     let sending = Sending { session, end, clock, origin, privacy: shared.in_force().rules.privacy };
     let to_send = session.flows_to_send();
-    let may_go_on = |octets| shared.count_octets(session.peer(), octets);
+    let own = control.own_quota();
+    let may_go_on = |octets| shared.count_octets(session.peer(), own, octets);
     let reports = Reports::new(clock, origin, TrafficMeter::new(&shared.traffic, &session.flows()));
     let has_token = control.has_token();
     let report = || {

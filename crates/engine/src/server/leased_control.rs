@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::load_queue::Place;
 use rrul_proto::admission::message_pace::MessagePace;
+use rrul_proto::admission::quota_class::OwnQuota;
 use rrul_proto::admission::session_lease::{Expiry, Grant, HEARTBEAT_INTERVAL, SILENCE_TIME, SessionLease};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 
@@ -51,9 +52,14 @@ impl LeasedControl {
         Self { stream, session, turns, access, lease, pace, loading: None, has_given_way: false }
     }
 
-    /// Whether the session was opened with a token.
+    /// Whether the session was opened with a token, key or ticket.
     pub(super) fn has_token(&self) -> bool {
         self.access.is_some()
+    }
+
+    /// What its client may use in place of what its network may.
+    pub(super) fn own_quota(&self) -> Option<OwnQuota> {
+        self.access.as_ref().and_then(HeldAccess::own_quota)
     }
 
     /// Its test loads from now on, and may have to give way.
@@ -119,8 +125,8 @@ impl LeasedControl {
 
     /// Whether the lease lasts, and the client may be here.
     pub(super) fn look(&mut self) -> Result<(), LinkError> {
-        if self.access.as_ref().is_some_and(|access| !access.is_valid()) {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "its token is not on the list any more").into());
+        if let Some(why) = self.access.as_ref().and_then(HeldAccess::withdrawn) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into());
         }
         if let Some((_, end)) = self.loading.take_if(|(test, _)| self.turns.gives_way(*test)) {
             self.has_given_way = true;

@@ -187,7 +187,8 @@ impl<'a> LightSession<'a> {
         }
         let sampled = sampler.take(&mut self.rows, *clock, &end.health, end.length() + SETTLING);
         let connection = tcp_info::read(control.stream.socket(), FlowId::CONTROL, clock.now()).map(Into::into);
-        let may_go_on = |octets| shared.count_octets(session.peer(), octets);
+        let own = control.own_quota();
+        let may_go_on = |octets| shared.count_octets(session.peer(), own, octets);
         let noted = sampled.chain(connection);
         for frame in self.reports.collect((session, end), arrivals.drain(..), noted, may_go_on) {
             self.mailbox.post(&control.stream, &ServerMessage::Observed(Box::new(frame)))?;

@@ -48,8 +48,13 @@ pub use listening::inherited::InheritedError;
 pub use listening::{PortState, PortTrial, try_ports};
 pub use load_turns::Waits;
 pub use options::{
-    AccessList, AccessToken, AllowedMarks, GivingWay, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients, ProfileFor,
-    Quota, QuotaLimits, Rules, Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
+    AccessList, AccessToken, AllowedMarks, Credentials, GivingWay, Limits, LoadPolicy, Log, MOST_TOKENS, PlainClients,
+    ProfileFor, Quota, QuotaLimits, Rules, Secret, SecretError, ServerError, ServerOptions, SharedAccessList,
+};
+#[cfg(feature = "tickets")]
+pub use options::{
+    KeyList, ListedKey, PublicKey, PublicKeyError, QuotaClass, SigningKey, SigningKeyError, Ticket, TicketError,
+    TicketTerms,
 };
 pub use pages::runtime::PagesError;
 

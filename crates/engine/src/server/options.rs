@@ -4,10 +4,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-pub use rrul_proto::admission::access::{AccessList, AccessToken, MOST_TOKENS, Secret, SecretError};
+pub use rrul_proto::admission::access::{AccessList, AccessToken, Credentials, MOST_TOKENS, Secret, SecretError};
+#[cfg(feature = "tickets")]
+pub use rrul_proto::admission::access::{
+    KeyList, ListedKey, PublicKey, PublicKeyError, SigningKey, SigningKeyError, Ticket, TicketError, TicketTerms,
+};
 pub use rrul_proto::admission::allowed_marks::AllowedMarks;
 pub use rrul_proto::admission::load_queue::{GivingWay, LoadPolicy};
 pub use rrul_proto::admission::quota::{Quota, QuotaLimits};
+#[cfg(feature = "tickets")]
+pub use rrul_proto::admission::quota_class::QuotaClass;
 pub use rrul_proto::limits::Limits;
 
 use super::event::ServerEvent;
@@ -55,11 +61,11 @@ pub enum PlainClients {
 pub enum ProfileFor {
     #[default]
     Everybody,
-    /// Clients that have proven that they have a token.
+    /// Clients that have proven that they have a token, key or ticket.
     WithToken,
 }
 
-/// A list of tokens that the operator may change while the server runs.
+/// A list of tokens and keys that the operator may change while the server runs.
 pub type SharedAccessList = Arc<Mutex<AccessList>>;
 
 /// What may change while a server runs.
@@ -91,7 +97,7 @@ pub struct ServerOptions {
     pub privacy: Privacy,
     /// Who is sent more of the host than a test needs; no one when `privacy` is strict.
     pub profile: ProfileFor,
-    /// Whose tokens open sessions; absent when everybody may.
+    /// Whose tokens, keys and tickets open sessions; absent when everybody may.
     pub access: Option<SharedAccessList>,
     /// By what clients recognize this server at first; without it control connections are not encrypted.
     pub key: Option<ServerKey>,

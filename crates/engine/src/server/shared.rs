@@ -10,6 +10,7 @@ use rrul_model::printable;
 use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::log_pace::LogPace;
 use rrul_proto::admission::quota::{Quota, QuotaError};
+use rrul_proto::admission::quota_class::OwnQuota;
 
 use super::client_quota::ClientQuotas;
 use super::counters::Counters;
@@ -140,15 +141,15 @@ impl Shared {
         (self.options.log)(&event);
     }
 
-    /// Counts a test of this client; why it does not begin, where it has had its share.
-    pub(super) fn count_test(&self, client: SocketAddr) -> Result<(), QuotaError> {
-        self.quota().begin(client.ip(), seconds_now())
+    /// Counts a test of this client; why it does not begin, where it or its network has had its share.
+    pub(super) fn count_test(&self, client: SocketAddr, own: Option<OwnQuota>) -> Result<(), QuotaError> {
+        self.quota().begin(client.ip(), own, seconds_now())
     }
 
     /// Counts bytes that a test of this client has moved. Whether it may go on.
-    pub(super) fn count_octets(&self, client: SocketAddr, octets: u64) -> bool {
+    pub(super) fn count_octets(&self, client: SocketAddr, own: Option<OwnQuota>, octets: u64) -> bool {
         self.counters.moved(octets);
-        self.quota().spend(client.ip(), octets, seconds_now())
+        self.quota().spend(client.ip(), own, octets, seconds_now())
     }
 
     fn quota(&self) -> MutexGuard<'_, Quota> {

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use rrul_engine::client::{Families, RunOptions};
 use rrul_engine::privacy::Privacy;
-use rrul_engine::server::{AccessList, AccessToken, ProfileFor, Secret, Server, ServerOptions};
+use rrul_engine::server::{
+    AccessList, AccessToken, Credentials, ProfileFor, QuotaClass, Secret, Server, ServerOptions,
+};
 use rrul_model::flow::AddressFamily;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
@@ -23,7 +25,7 @@ interval = "10ms"
 "#;
 
 /// A test of [`PROBES`] against such a server.
-fn recorded(more: ServerOptions, token: Option<Secret>) -> Recording {
+fn recorded(more: ServerOptions, token: Option<Credentials>) -> Recording {
     let addresses = vec![Ipv4Addr::LOCALHOST.into()];
     let server = Server::start(ServerOptions { addresses, port: 0, ..more }).unwrap();
     let families = Families::Only(AddressFamily::Ipv4);
@@ -57,9 +59,11 @@ fn only_a_client_with_a_token_is_sent_a_profile_unless_everybody_is() {
     let profile = ProfileFor::WithToken;
     assert_no_profile(&recorded(ServerOptions { profile, ..ServerOptions::default() }, None));
     let secret = Secret::from_text("a-secret-of-this-test").unwrap();
-    let token = AccessToken { secret: secret.clone(), name: String::new(), expires: None };
+    let (name, quota) = (String::new(), QuotaClass::default());
+    let token = AccessToken { secret: secret.clone(), name, expires: None, quota };
     let access = Some(Arc::new(Mutex::new(AccessList::new(vec![token]))));
-    let known = recorded(ServerOptions { profile, access, ..ServerOptions::default() }, Some(secret));
+    let token = Some(Credentials::Token(secret));
+    let known = recorded(ServerOptions { profile, access, ..ServerOptions::default() }, token);
     let host = &known.header.server;
     assert!(!host.kernel.is_empty() && !host.settings.is_empty() && !host.state.kernel_counters.is_empty());
     assert!(!recorded(ServerOptions::default(), None).header.server.kernel.is_empty());

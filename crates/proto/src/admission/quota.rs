@@ -1,21 +1,28 @@
 //! How many tests and how much data each network may have of a server in an hour and a day, and all together.
 //!
+//! The bearer of a token, key or ticket that has a quota of its own is counted by itself, wherever it comes from.
+//!
 //! What was used is counted in steps of a minute and an hour, and forgotten when it is older than the hour or the day that the
 //! limit names: at no time does a network have more than its limit in any hour or day before it.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::prefix::Prefix;
+#[cfg(feature = "tickets")]
+use super::quota_class::BearerId;
+use super::quota_class::OwnQuota;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Networks that are remembered. Beyond that, those that have used least are forgotten.
+/// Networks that are remembered, and bearers. Beyond that, those that have used least are forgotten.
 const MOST_NETWORKS: usize = 65_536;
 
 /// What each network, and what all together may use; 0 is no limit.
@@ -40,13 +47,32 @@ impl QuotaLimits {
     };
 }
 
+/// Who has used what it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Party {
+    Network,
+    /// The bearer of a token, key or ticket.
+    #[cfg(feature = "tickets")]
+    Bearer,
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Network => "a network",
+            #[cfg(feature = "tickets")]
+            Self::Bearer => "this token, key or ticket",
+        })
+    }
+}
+
 /// Why no test begins, and when one may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaError {
-    #[error("{limit} tests an hour are granted to a network; the next in {} min", minutes(.retry_after))]
-    Tests { limit: u32, retry_after: Duration },
-    #[error("the data granted to a network in a day is used; the next test in {} min", minutes(.retry_after))]
-    Octets { retry_after: Duration },
+    #[error("{limit} tests an hour are granted to {party}; the next in {} min", minutes(.retry_after))]
+    Tests { party: Party, limit: u32, retry_after: Duration },
+    #[error("the data granted to {party} in a day is used; the next test in {} min", minutes(.retry_after))]
+    Octets { party: Party, retry_after: Duration },
     #[error("this server grants {limit} tests an hour to all networks; the next in {} min", minutes(.retry_after))]
     AllTests { limit: u32, retry_after: Duration },
     #[error("the data that this server grants in a day is used; the next test in {} min", minutes(.retry_after))]
@@ -112,6 +138,8 @@ pub struct Quota {
     limits: QuotaLimits,
     all: Usage,
     networks: HashMap<Prefix, Usage>,
+    #[cfg(feature = "tickets")]
+    bearers: HashMap<BearerId, Usage>,
 }
 
 /// The form in which it is kept.
@@ -119,12 +147,29 @@ pub struct Quota {
 struct Stored {
     all: Usage,
     networks: Vec<(IpAddr, u8, Usage)>,
+    #[cfg(feature = "tickets")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bearers: Vec<(BearerId, Usage)>,
+}
+
+/// What one party has used, and what it may.
+struct Account<'a> {
+    usage: &'a mut Usage,
+    party: Party,
+    tests_per_hour: u32,
+    octets_per_day: u64,
 }
 
 impl Quota {
     /// Nothing has been used.
     pub fn new(limits: QuotaLimits) -> Self {
-        Self { limits, all: Usage::default(), networks: HashMap::new() }
+        Self {
+            limits,
+            all: Usage::default(),
+            networks: HashMap::new(),
+            #[cfg(feature = "tickets")]
+            bearers: HashMap::new(),
+        }
     }
 
     /// Changes what may be used. What was used stays so.
@@ -132,12 +177,21 @@ impl Quota {
         self.limits = limits;
     }
 
-    /// What was kept as JSON; nothing used where it cannot be read.
+    /// What was kept as JSON.
+    ///
+    /// # Errors
+    /// When it cannot be read.
     pub fn from_json(limits: QuotaLimits, json: &str) -> Result<Self, serde_json::Error> {
-        let Stored { all, networks } = serde_json::from_str(json)?;
-        let networks = networks.into_iter().take(MOST_NETWORKS);
+        let stored: Stored = serde_json::from_str(json)?;
+        let networks = stored.networks.into_iter().take(MOST_NETWORKS);
         let networks = networks.map(|(address, bits, usage)| (Prefix::of(address, bits), usage)).collect();
-        Ok(Self { limits, all, networks })
+        Ok(Self {
+            limits,
+            all: stored.all,
+            networks,
+            #[cfg(feature = "tickets")]
+            bearers: stored.bearers.into_iter().take(MOST_NETWORKS).collect(),
+        })
     }
 
     /// What is to be kept.
@@ -146,19 +200,23 @@ impl Quota {
     /// Never in practice: all of it is numbers.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let networks = self.networks.iter().map(|(network, usage)| (network.address, network.bits, usage.clone()));
-        serde_json::to_string(&Stored { all: self.all.clone(), networks: networks.collect() })
+        serde_json::to_string(&Stored {
+            all: self.all.clone(),
+            networks: networks.collect(),
+            #[cfg(feature = "tickets")]
+            bearers: self.bearers.iter().map(|(bearer, usage)| (*bearer, usage.clone())).collect(),
+        })
     }
 
-    /// A test from this address begins.
+    /// A test from this address begins, of a bearer with a quota of its own or of its network.
     ///
     /// # Errors
-    /// When its network, or all together, have used what they may.
-    pub fn begin(&mut self, address: IpAddr, now: u64) -> Result<(), QuotaError> {
-        if !self.counts(address) {
+    /// When its bearer or network, or all together, have used what they may.
+    pub fn begin(&mut self, address: IpAddr, own: Option<OwnQuota>, now: u64) -> Result<(), QuotaError> {
+        if !self.counts(address, own) {
             return Ok(());
         }
-        let QuotaLimits { tests_per_hour, octets_per_day, total_tests_per_hour, total_octets_per_day, .. } =
-            self.limits;
+        let QuotaLimits { total_tests_per_hour, total_octets_per_day, .. } = self.limits;
         self.all.forget(now);
         if is_used(self.all.tests(), total_tests_per_hour.into()) {
             return Err(QuotaError::AllTests { limit: total_tests_per_hour, retry_after: self.all.tests_wait(now) });
@@ -166,55 +224,73 @@ impl Quota {
         if is_used(self.all.octets(), total_octets_per_day) {
             return Err(QuotaError::AllOctets { retry_after: self.all.octets_wait(now) });
         }
-        self.make_room(now);
-        let usage = self.networks.entry(Prefix::party_of(address)).or_default();
+        let Account { usage, party, tests_per_hour, octets_per_day } = self.account(address, own, now);
         usage.forget(now);
         if is_used(usage.tests(), tests_per_hour.into()) {
-            return Err(QuotaError::Tests { limit: tests_per_hour, retry_after: usage.tests_wait(now) });
+            return Err(QuotaError::Tests { party, limit: tests_per_hour, retry_after: usage.tests_wait(now) });
         }
         if is_used(usage.octets(), octets_per_day) {
-            return Err(QuotaError::Octets { retry_after: usage.octets_wait(now) });
+            return Err(QuotaError::Octets { party, retry_after: usage.octets_wait(now) });
         }
         usage.begin(now);
         self.all.begin(now);
         Ok(())
     }
 
-    /// A test from this address has moved so many octets more. Whether it may go on.
-    pub fn spend(&mut self, address: IpAddr, octets: u64, now: u64) -> bool {
-        if !self.counts(address) {
+    /// Such a test has moved so many octets more. Whether it may go on.
+    pub fn spend(&mut self, address: IpAddr, own: Option<OwnQuota>, octets: u64, now: u64) -> bool {
+        if !self.counts(address, own) {
             return true;
         }
-        self.make_room(now);
-        let usage = self.networks.entry(Prefix::party_of(address)).or_default();
+        let Account { usage, octets_per_day, .. } = self.account(address, own, now);
         usage.spend(octets, now);
         usage.forget(now);
+        let is_within = !is_used(usage.octets(), octets_per_day);
         self.all.spend(octets, now);
         self.all.forget(now);
-        !is_used(usage.octets(), self.limits.octets_per_day)
-            && !is_used(self.all.octets(), self.limits.total_octets_per_day)
+        is_within && !is_used(self.all.octets(), self.limits.total_octets_per_day)
     }
 
-    fn counts(&self, address: IpAddr) -> bool {
+    fn counts(&self, address: IpAddr, own: Option<OwnQuota>) -> bool {
         let limits = QuotaLimits { counts_private: false, ..self.limits };
-        limits != QuotaLimits::NONE && (self.limits.counts_private || !is_private(address))
+        own.is_some() || limits != QuotaLimits::NONE && (self.limits.counts_private || !is_private(address))
     }
 
-    fn make_room(&mut self, now: u64) {
-        if self.networks.len() < MOST_NETWORKS {
-            return;
+    /// Who is counted for a test.
+    fn account(&mut self, address: IpAddr, own: Option<OwnQuota>, now: u64) -> Account<'_> {
+        let QuotaLimits { tests_per_hour, octets_per_day, .. } = self.limits;
+        #[cfg(feature = "tickets")]
+        if let Some(OwnQuota { bearer, class }) = own {
+            make_room(&mut self.bearers, now);
+            return Account {
+                usage: self.bearers.entry(bearer).or_default(),
+                party: Party::Bearer,
+                tests_per_hour: class.tests_per_hour.unwrap_or(tests_per_hour),
+                octets_per_day: class.octets_per_day.unwrap_or(octets_per_day),
+            };
         }
-        self.networks.retain(|_, usage| {
-            usage.forget(now);
-            *usage != Usage::default()
-        });
-        if self.networks.len() >= MOST_NETWORKS {
-            let mut used: Vec<(u64, u64)> =
-                self.networks.values().map(|usage| (usage.octets(), usage.tests())).collect();
-            used.sort_unstable();
-            let least = used[used.len() / 4];
-            self.networks.retain(|_, usage| (usage.octets(), usage.tests()) > least);
-        }
+        #[cfg(not(feature = "tickets"))]
+        let _ = own;
+        make_room(&mut self.networks, now);
+        let usage = self.networks.entry(Prefix::party_of(address)).or_default();
+        Account { usage, party: Party::Network, tests_per_hour, octets_per_day }
+    }
+}
+
+/// Forgets those that have used least when they are too many.
+fn make_room<K: Eq + Hash>(usages: &mut HashMap<K, Usage>, now: u64) {
+    if usages.len() < MOST_NETWORKS {
+        return;
+    }
+    usages.retain(|_, usage| {
+        usage.forget(now);
+        *usage != Usage::default()
+    });
+    if usages.len() >= MOST_NETWORKS {
+        let mut used: Vec<(u64, u64)> = usages.values().map(|usage| (usage.octets(), usage.tests())).collect();
+        used.sort_unstable();
+        let least = used[used.len() / 4];
+        usages.retain(|_, usage| (usage.octets(), usage.tests()) > least);
     }
 }
 
@@ -253,16 +329,16 @@ mod tests {
         let mut quota = Quota::new(LIMITS);
         // Its hosts ask once a second, for four hours.
         let begun: Vec<u64> =
-            (NOW..NOW + 4 * HOUR).filter(|now| quota.begin(host(1, *now as u8), *now).is_ok()).collect();
+            (NOW..NOW + 4 * HOUR).filter(|now| quota.begin(host(1, *now as u8), None, *now).is_ok()).collect();
         for (index, first) in begun.iter().enumerate() {
             let within = begun[index..].iter().filter(|at| *at - first < HOUR).count();
             assert!(within <= 16, "{within} in an hour");
         }
         assert!(begun.len() >= 48, "{}: it has nearly all of it in each hour", begun.len());
-        assert!(quota.begin(host(2, 1), NOW + 4 * HOUR).is_ok(), "another network");
+        assert!(quota.begin(host(2, 1), None, NOW + 4 * HOUR).is_ok(), "another network");
         let mut fresh = Quota::new(LIMITS);
-        (0..16).for_each(|_| fresh.begin(host(1, 1), NOW).unwrap());
-        let Err(QuotaError::Tests { limit: 16, retry_after }) = fresh.begin(host(1, 2), NOW + 1) else {
+        (0..16).for_each(|_| fresh.begin(host(1, 1), None, NOW).unwrap());
+        let Err(QuotaError::Tests { limit: 16, retry_after, .. }) = fresh.begin(host(1, 2), None, NOW + 1) else {
             panic!("it has had its tests");
         };
         assert!(retry_after.as_secs() <= HOUR + MINUTE, "{retry_after:?}");
@@ -275,31 +351,31 @@ mod tests {
         let second = 125_000_000;
         let mut spent = 0;
         for now in NOW..NOW + DAY {
-            if now % 60 == 0 && quota.begin(host(1, 1), now).is_err() {
+            if now % 60 == 0 && quota.begin(host(1, 1), None, now).is_err() {
                 continue;
             }
-            let may = quota.spend(host(1, 1), 0, now);
+            let may = quota.spend(host(1, 1), None, 0, now);
             if may {
-                quota.spend(host(1, 1), second, now);
+                quota.spend(host(1, 1), None, second, now);
                 spent += second;
             }
         }
         assert!((50_000_000_000..=50_500_000_000).contains(&spent), "{spent}");
         assert!(matches!(
-            quota.begin(host(1, 7), NOW + DAY - 1),
+            quota.begin(host(1, 7), None, NOW + DAY - 1),
             Err(QuotaError::Tests { .. } | QuotaError::Octets { .. })
         ));
-        assert!(quota.begin(host(1, 1), NOW + 2 * DAY + HOUR).is_ok(), "the next day");
+        assert!(quota.begin(host(1, 1), None, NOW + 2 * DAY + HOUR).is_ok(), "the next day");
     }
 
     #[test]
     fn all_networks_together_have_a_limit_of_their_own() {
         let mut quota = Quota::new(LIMITS);
-        let begun = (0..200_u8).filter(|network| quota.begin(host(*network, 1), NOW).is_ok()).count();
+        let begun = (0..200_u8).filter(|network| quota.begin(host(*network, 1), None, NOW).is_ok()).count();
         assert_eq!(begun, 100);
-        assert!(matches!(quota.begin(host(250, 1), NOW), Err(QuotaError::AllTests { limit: 100, .. })));
-        assert!(!quota.spend(host(1, 1), 400_000_000_000, NOW + 2 * HOUR));
-        assert!(matches!(quota.begin(host(251, 1), NOW + 2 * HOUR), Err(QuotaError::AllOctets { .. })));
+        assert!(matches!(quota.begin(host(250, 1), None, NOW), Err(QuotaError::AllTests { limit: 100, .. })));
+        assert!(!quota.spend(host(1, 1), None, 400_000_000_000, NOW + 2 * HOUR));
+        assert!(matches!(quota.begin(host(251, 1), None, NOW + 2 * HOUR), Err(QuotaError::AllOctets { .. })));
     }
 
     #[test]
@@ -308,31 +384,33 @@ mod tests {
         let mut counted = Quota::new(QuotaLimits { counts_private: true, ..LIMITS });
         for address in ["127.0.0.1", "10.1.2.3", "::1", "fd00::1", "fe80::1", "::ffff:192.168.1.1"] {
             let address = address.parse().unwrap();
-            assert!((0..50).all(|_| quota.begin(address, NOW).is_ok()), "{address}");
-            assert_eq!((0..50).filter(|_| counted.begin(address, NOW).is_ok()).count(), 16, "{address}");
+            assert!((0..50).all(|_| quota.begin(address, None, NOW).is_ok()), "{address}");
+            assert_eq!((0..50).filter(|_| counted.begin(address, None, NOW).is_ok()).count(), 16, "{address}");
         }
         let mut none = Quota::new(QuotaLimits { counts_private: true, ..QuotaLimits::NONE });
-        assert!((0..1000).all(|_| none.begin(host(1, 1), NOW).is_ok()) && none.spend(host(1, 1), u64::MAX, NOW));
+        assert!(
+            (0..1000).all(|_| none.begin(host(1, 1), None, NOW).is_ok()) && none.spend(host(1, 1), None, u64::MAX, NOW)
+        );
         assert!(none.networks.is_empty());
     }
 
     #[test]
     fn new_limits_are_for_what_was_used_before_too() {
         let mut quota = Quota::new(LIMITS);
-        (0..10).for_each(|_| quota.begin(host(1, 1), NOW).unwrap());
+        (0..10).for_each(|_| quota.begin(host(1, 1), None, NOW).unwrap());
         quota.set_limits(QuotaLimits { tests_per_hour: 10, ..LIMITS });
-        assert!(quota.begin(host(1, 1), NOW).is_err());
+        assert!(quota.begin(host(1, 1), None, NOW).is_err());
         quota.set_limits(LIMITS);
-        assert!(quota.begin(host(1, 1), NOW).is_ok());
+        assert!(quota.begin(host(1, 1), None, NOW).is_ok());
     }
 
     #[test]
     fn what_was_used_outlives_the_server() {
         let mut quota = Quota::new(LIMITS);
-        (0..16).for_each(|_| quota.begin(host(1, 1), NOW).unwrap());
+        (0..16).for_each(|_| quota.begin(host(1, 1), None, NOW).unwrap());
         let mut again = Quota::from_json(LIMITS, &quota.to_json().unwrap()).unwrap();
-        assert!(again.begin(host(1, 1), NOW + 60).is_err());
-        assert!(again.begin(host(1, 1), NOW + HOUR + MINUTE).is_ok());
+        assert!(again.begin(host(1, 1), None, NOW + 60).is_err());
+        assert!(again.begin(host(1, 1), None, NOW + HOUR + MINUTE).is_ok());
         assert!(Quota::from_json(LIMITS, "{\"all\":").is_err());
     }
 
@@ -341,8 +419,84 @@ mod tests {
         let mut quota = Quota::new(QuotaLimits { total_tests_per_hour: 0, ..LIMITS });
         for number in 0..200_000_u32 {
             let address = IpAddr::from(std::net::Ipv6Addr::from((0x2a00_0000_0000_u128 + u128::from(number)) << 80));
-            assert!(quota.begin(address, NOW).is_ok());
+            assert!(quota.begin(address, None, NOW).is_ok());
         }
         assert!(quota.networks.len() <= MOST_NETWORKS);
+    }
+
+    #[cfg(feature = "tickets")]
+    mod of_bearers {
+        use super::*;
+        use crate::admission::quota_class::QuotaClass;
+
+        fn own(bearer: u8, tests_per_hour: Option<u32>, octets_per_day: Option<u64>) -> Option<OwnQuota> {
+            OwnQuota::new(BearerId([bearer; 32]), QuotaClass { tests_per_hour, octets_per_day })
+        }
+
+        #[test]
+        fn a_bearer_has_its_quota_wherever_it_comes_from_and_takes_nothing_from_its_network() {
+            let mut quota = Quota::new(LIMITS);
+            let alice = own(1, Some(2), None);
+            assert!(quota.begin(host(1, 1), alice, NOW).is_ok());
+            // A private address, which is not counted without a quota of its own.
+            assert!(quota.begin(IpAddr::from([10, 0, 0, 1]), alice, NOW).is_ok());
+            let refused = quota.begin(host(2, 1), alice, NOW).unwrap_err();
+            assert!(matches!(refused, QuotaError::Tests { limit: 2, party: Party::Bearer, .. }));
+            let words = "2 tests an hour are granted to this token, key or ticket; the next in 61 min";
+            assert_eq!(refused.to_string().replace("in 60", "in 61"), words);
+            assert!((0..16).all(|_| quota.begin(host(1, 1), None, NOW).is_ok()), "its network has all of its own");
+            assert!(quota.begin(host(1, 1), own(2, Some(2), None), NOW).is_ok(), "another bearer");
+            assert!(quota.begin(host(1, 1), alice, NOW + HOUR + MINUTE).is_ok());
+        }
+
+        #[test]
+        fn data_of_a_bearer_is_counted_for_it_and_a_figure_that_it_lacks_is_that_of_networks() {
+            let mut quota = Quota::new(LIMITS);
+            let alice = own(1, None, Some(1000));
+            assert!(quota.spend(host(1, 1), alice, 999, NOW) && !quota.spend(host(2, 1), alice, 1, NOW));
+            assert!(matches!(quota.begin(host(1, 1), alice, NOW), Err(QuotaError::Octets { .. })));
+            let bob = own(2, None, Some(0));
+            assert!(quota.spend(host(1, 1), bob, 100_000_000_000, NOW), "0 is no limit");
+            assert_eq!((0..50).filter(|_| quota.begin(host(1, 1), bob, NOW).is_ok()).count(), 16);
+        }
+
+        #[test]
+        fn the_limits_of_all_together_apply_to_bearers_too() {
+            let mut quota = Quota::new(LIMITS);
+            let private = IpAddr::from([10, 0, 0, 1]);
+            let begun = (0..200).filter(|_| quota.begin(private, own(1, Some(0), Some(0)), NOW).is_ok()).count();
+            assert_eq!(begun, 100);
+            assert!(!quota.spend(private, own(1, Some(0), Some(0)), 400_000_000_000, NOW));
+        }
+
+        #[test]
+        fn what_bearers_used_outlives_the_server_and_older_states_are_read() {
+            let mut quota = Quota::new(LIMITS);
+            let alice = own(1, Some(1), None);
+            quota.begin(host(1, 1), None, NOW).unwrap();
+            let before = quota.to_json().unwrap();
+            assert!(!before.contains("bearers"), "as programs without bearers write it");
+            assert!(Quota::from_json(LIMITS, &before).unwrap().begin(host(1, 1), alice, NOW).is_ok());
+            quota.begin(host(1, 1), alice, NOW).unwrap();
+            let mut again = Quota::from_json(LIMITS, &quota.to_json().unwrap()).unwrap();
+            assert!(again.begin(host(9, 1), alice, NOW + 60).is_err());
+        }
+
+        #[test]
+        fn bearers_without_number_take_no_memory_without_end() {
+            let mut quota = Quota::new(QuotaLimits::NONE);
+            for number in 0..200_000_u32 {
+                let mut id = [0; 32];
+                id[..4].copy_from_slice(&number.to_be_bytes());
+                let class = QuotaClass { tests_per_hour: Some(5), octets_per_day: None };
+                assert!(quota.begin(host(1, 1), OwnQuota::new(BearerId(id), class), NOW).is_ok());
+            }
+            assert!(quota.bearers.len() <= MOST_NETWORKS && quota.networks.is_empty());
+            let kept: Vec<String> =
+                (0..MOST_NETWORKS + 9).map(|n| format!("[\"{n:064x}\",{{\"tests\":[],\"octets\":[]}}]")).collect();
+            let json =
+                format!("{{\"all\":{{\"tests\":[],\"octets\":[]}},\"networks\":[],\"bearers\":[{}]}}", kept.join(","));
+            assert_eq!(Quota::from_json(LIMITS, &json).unwrap().bearers.len(), MOST_NETWORKS);
+        }
     }
 }

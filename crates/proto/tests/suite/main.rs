@@ -6,6 +6,7 @@ mod attribution;
 #[path = "../../../model/tests/fuzz/campaign.rs"]
 mod campaign;
 mod fuzz;
+mod fuzz_access;
 mod fuzz_admission;
 mod fuzz_foreign;
 mod limits;

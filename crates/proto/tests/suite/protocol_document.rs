@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use rrul_proto::admission::access::{AccessList, KeyList, ListedKey, Ticket};
 use rrul_proto::admission::consent::{GREETING_INTERVAL, GREETING_LASTS};
 use rrul_proto::admission::message_pace::MESSAGES_PER_SECOND;
+use rrul_proto::admission::quota_class::QuotaClass;
 use rrul_proto::admission::session_lease::{BEGINNING_TIME, HEARTBEAT_INTERVAL, SILENCE_TIME};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{
@@ -82,6 +84,25 @@ fn the_examples_agree_with_each_other_and_with_the_defaults() {
             assert_eq!(default.refusal(&flows, length), None);
         }
     }
+}
+
+#[test]
+fn the_example_of_a_key_and_its_ticket_is_a_proof_of_the_example_of_a_challenge() {
+    let proofs = examples::<ClientMessage>("## 3.1 Messages from the client").into_iter();
+    let answer = proofs
+        .filter_map(|message| if let ClientMessage::Proof(answer) = message { Some(answer) } else { None })
+        .find(|answer| answer.key.is_some())
+        .expect("an example with a key");
+    let challenge = examples::<ServerMessage>("## 3.2 Messages from the server")
+        .into_iter()
+        .find_map(|message| if let ServerMessage::Challenge { challenge } = message { Some(challenge) } else { None })
+        .expect("an example of a challenge");
+    let ticket: Ticket =
+        answer.key.as_ref().and_then(|proof| proof.ticket.as_ref()).expect("a ticket").parse().unwrap();
+    let issuer = ListedKey { key: ticket.issuer, name: String::new(), expires: None, quota: QuotaClass::default() };
+    let list = AccessList::default().with_keys(KeyList { issuers: vec![issuer], ..KeyList::default() });
+    let bearer = list.bearer(&answer, &challenge, b"", ticket.terms.expires - 1).unwrap();
+    assert_eq!((bearer.name.as_str(), ticket.terms.quota.tests_per_hour), ("alice", Some(40)));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Frame;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
-use rrul_proto::admission::access::{Challenge, Proof};
+use rrul_proto::admission::access::{AccessAnswer, Challenge, KeyProof, Proof, PublicKey, Signature};
 use rrul_proto::control::{ClientMessage, RefusedFlow, ServerMessage};
 use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, Offers, Purpose, ServerOpening, Status};
@@ -130,6 +130,19 @@ fn flow_spec() -> impl Strategy<Value = FlowSpec> {
     )
 }
 
+fn access_answer() -> impl Strategy<Value = AccessAnswer> {
+    let key = (any::<[u8; 32]>(), any::<[u8; 32]>(), any::<[u8; 32]>(), any::<Option<String>>()).prop_map(
+        |(public_key, one, other, ticket)| {
+            let mut signature = [0; 64];
+            signature[..32].copy_from_slice(&one);
+            signature[32..].copy_from_slice(&other);
+            Box::new(KeyProof { public_key: PublicKey(public_key), signature: Signature(signature), ticket })
+        },
+    );
+    (any::<Option<[u8; 32]>>(), prop::option::of(key))
+        .prop_map(|(proof, key)| AccessAnswer { proof: proof.map(Proof), key })
+}
+
 /// Any client message.
 pub(crate) fn client_message() -> impl Strategy<Value = ClientMessage> {
     prop_oneof![
@@ -142,7 +155,7 @@ pub(crate) fn client_message() -> impl Strategy<Value = ClientMessage> {
         }),
         any::<u32>().prop_map(|id| ClientMessage::Time { id }),
         any::<i64>().prop_map(|origin| ClientMessage::Begin { origin }),
-        any::<Option<[u8; 32]>>().prop_map(|proof| ClientMessage::Proof { proof: proof.map(Proof) }),
+        access_answer().prop_map(ClientMessage::Proof),
         Just(ClientMessage::Stop),
         Just(ClientMessage::Alive),
         any::<[i64; 2]>().prop_map(|[at, planned]| {

@@ -61,6 +61,8 @@ fn every_option_with_a_value_names_the_value_and_shows_its_default() {
             if argument.is_positional() || !argument.get_action().takes_values() {
                 continue;
             }
+            // One that must be given has no default.
+            let required = argument.is_required_set();
             let names = argument.get_value_names().unwrap_or_else(|| panic!("{id}: no value name"));
             assert!(
                 names.iter().all(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '=')),
@@ -71,7 +73,7 @@ fn every_option_with_a_value_names_the_value_and_shows_its_default() {
             let repeatable = matches!(argument.get_action(), ArgAction::Append) && line.contains("(repeatable)");
             let block = long.split_once(&option).unwrap().1.split("\n      --").next().unwrap();
             assert!(
-                line.contains("[default: ") || repeatable || block.contains("Default: "),
+                required || line.contains("[default: ") || repeatable || block.contains("Default: "),
                 "{id}: no default: {line}"
             );
         }

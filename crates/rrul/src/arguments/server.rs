@@ -7,6 +7,7 @@ use clap::Args;
 
 #[cfg(feature = "log")]
 use super::LogFormat;
+use super::access_help;
 
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Clone, Args)]
@@ -59,11 +60,7 @@ pub(crate) struct ServerArguments {
     /// the processors, drops of the server's sockets and the interfaces of the test are still sent: verdicts need them.
     #[arg(long, help_heading = "Privacy")]
     pub(crate) private: bool,
-    /// Test only for clients with a token of this file [default: for all]
-    ///
-    /// One token a line, of 16 to 128 characters, then name=NAME and expires=2026-12-31 where wanted. Only its owner may read the
-    /// file (mode 0600). Changes take effect within a second: sessions of a token that is removed end.
-    #[arg(long, value_name = "FILE", help_heading = "Access")]
+    #[arg(long, value_name = "FILE", help_heading = "Access", help = access_help::TOKENS, long_help = access_help::TOKENS_LONG)]
     pub(crate) tokens: Option<PathBuf>,
     /// Encrypt control connections with this key [default: plain]
     ///

@@ -1,4 +1,4 @@
-//! Who may test: tokens of a server's list, and what becomes of who has none.
+//! Who may test: tokens, keys and tickets of a server's list, and what becomes of who has none.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rrul_proto::opening::{ClientOpening, Purpose, Status};
+use rrul_engine::control_link::{Compression, client_key, read, write as send};
+use rrul_proto::admission::access::{Credentials, SigningKey, Ticket, TicketTerms};
+use rrul_proto::admission::quota_class::QuotaClass;
+use rrul_proto::control::{ClientMessage, ServerMessage};
+use rrul_proto::opening::{ClientOpening, Offers, Purpose, Status};
 use rrul_proto::token::Token;
 
 use crate::client;
@@ -97,6 +101,172 @@ fn a_new_token_is_a_line_that_server_and_client_take() {
     let ended = end_of(run_short(&folder, &server.name(), &["--set", "load=1s", "--token-file", "tokens"]));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
     assert!(server.log().contains("token of carol"), "{}", server.log());
+}
+
+/// Makes a key in this file, and returns its line for a server's list.
+fn new_key(folder: &Folder, name: &str, more: &[&str]) -> String {
+    let made = end_of(rrul(folder, &["key", "new", name]));
+    assert!(made.stdout.starts_with("SHA256:"), "{made:#?}");
+    let public = end_of(rrul(folder, &[&["key", "public", name], more].concat()));
+    assert_eq!(public.stdout.lines().count(), 1, "{public:#?}");
+    public.stdout.trim().to_owned()
+}
+
+/// A folder with keys of Alice, a stranger and the office, which has signed a ticket for Alice, and the line of the office.
+fn with_ticket(terms: &[&str]) -> (Folder, String) {
+    let folder = Folder::with_plan();
+    let alice = new_key(&folder, "alice.key", &[]);
+    new_key(&folder, "stranger.key", &[]);
+    let office = new_key(&folder, "office.key", &["office", "--issuer"]);
+    assert!(office.starts_with("issuer:") && office.ends_with(" name=office"), "{office}");
+    let by_office =
+        ["key", "ticket", "--issuer", "office.key", "--expires", "2099-12-31", "--name", "alice", "--holder"];
+    let ticket = end_of(rrul(&folder, &[&by_office[..], &[alice.as_str()], terms].concat()));
+    assert!(ticket.stdout.starts_with("ticket:"), "{ticket:#?}");
+    let key = fs::read_to_string(folder.file("alice.key")).unwrap();
+    write(&folder.file("alice"), &format!("{}{key}", ticket.stdout));
+    write(&folder.file("tokens"), &office);
+    (folder, office)
+}
+
+#[test]
+fn the_key_of_a_client_opens_a_session_and_that_of_a_stranger_does_not() {
+    let folder = Folder::with_plan();
+    let line = new_key(&folder, "alice.key", &["alice"]);
+    assert!(line.starts_with("ed25519:") && line.ends_with(" name=alice"), "{line}");
+    new_key(&folder, "stranger.key", &[]);
+    write(&folder.file("tokens"), &format!("# who may test\n{line}\n{BOB}\n"));
+    let mut server = server(&folder);
+    let run = |file: &str| end_of(run_short(&folder, &server.name(), &["--set", "load=1s", "--token-file", file]));
+    run("stranger.key").complains(&[&server.name(), "its key is not known here", "--token-file FILE"]);
+    let ended = run("alice.key");
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    let log = server.log();
+    assert!(log.contains("key of alice") && !log.contains("PRIVATE"), "{log}");
+    server.assert_sound();
+}
+
+#[test]
+fn a_key_that_is_revoked_ends_its_test_within_a_second() {
+    let folder = Folder::with_plan();
+    let line = new_key(&folder, "alice.key", &[]);
+    write(&folder.file("tokens"), &line);
+    let server = server(&folder);
+    let mut running = Running::start(run_short(&folder, &server.name(), &["--plain", "--token-file", "alice.key"]));
+    running.wait_for_load();
+    write(&folder.file("tokens"), &format!("{line}\nrevoked:{line}\n"));
+    let revoked = Instant::now();
+    wait_until("the end of the session", || server.log().contains("its key is not on the list any more"));
+    assert!(revoked.elapsed() < Duration::from_millis(1300), "{:?}", revoked.elapsed());
+    assert_eq!(running.end().code, Some(1));
+}
+
+#[test]
+fn a_ticket_opens_a_session_until_its_issuer_leaves_the_list() {
+    let (folder, _) = with_ticket(&[]);
+    let mut server = server(&folder);
+    let mut running = Running::start(run_short(&folder, &server.name(), &["--plain", "--token-file", "alice"]));
+    running.wait_for_load();
+    assert!(server.log().contains("ticket of alice"), "{}", server.log());
+    write(&folder.file("tokens"), BOB);
+    let removed = Instant::now();
+    wait_until("the end of the session", || server.log().contains("its ticket is not accepted any more"));
+    let took = removed.elapsed();
+    assert!(took < Duration::from_millis(1300), "{took:?}; a second, and what a busy machine adds");
+    assert_eq!(running.end().code, Some(1));
+    let again = Folder::with_plan();
+    let alice = folder.file("alice");
+    let ended = end_of(run_short(&again, &server.name(), &["--token-file", alice.to_str().unwrap()]));
+    ended.complains(&["the issuer of its ticket is not known here"]);
+    server.assert_sound();
+}
+
+#[test]
+fn the_quota_of_a_ticket_refuses_its_next_test_also_after_a_restart() {
+    let (folder, office) = with_ticket(&["--tests-per-hour", "40"]);
+    // The issuer may grant no more than this.
+    write(&folder.file("tokens"), &format!("{office} tests-per-hour=2\n{BOB}\n"));
+    write(&folder.file("bob"), BOB);
+    end_of(rrul(&folder, &["key", "new", "server.key"]));
+    let path = |name: &str| folder.file(name).to_str().unwrap().to_owned();
+    let options = ["--key", &path("server.key"), "--tokens", &path("tokens"), "--state", &path("state.json")];
+    let mut server = Server::start(&options);
+    let run = |server: &Server, name: &str, file: &str| {
+        end_of(at_home(&folder, &server.name(), name, &["--token-file", file, "--encrypt", "always"]))
+    };
+    for name in ["one", "two"] {
+        let ended = run(&server, name, "alice");
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    }
+    let refusal = "2 tests an hour are granted to this token, key or ticket; the next in 6";
+    run(&server, "three", "alice").complains(&[refusal, " min"]);
+    let of_others = run(&server, "bob", "bob");
+    assert!(matches!(of_others.code, Some(0 | 1)), "{of_others:#?}");
+    server.signal("TERM");
+    server.wait();
+    let server = Server::start(&options);
+    run(&server, "four", "alice").complains(&[refusal]);
+}
+
+#[test]
+fn a_ticket_that_was_stolen_changed_or_has_expired_opens_nothing() {
+    let (folder, _) = with_ticket(&[]);
+    let server = server(&folder);
+    let key = |name: &str| client_key(&fs::read_to_string(folder.file(name)).unwrap()).unwrap();
+    let text = fs::read_to_string(folder.file("alice")).unwrap();
+    let ticket: Ticket = text.lines().next().unwrap().parse().unwrap();
+    let ask = |key: &SigningKey, ticket: &Ticket| {
+        let (mut stream, _) = client::open(server.address(), ClientOpening::control(Offers::ACCESS));
+        let mut hear = || read(&mut stream, Duration::from_secs(20), Compression::Allowed).unwrap();
+        let ServerMessage::Challenge { challenge } = hear() else { panic!("no challenge") };
+        let answer = Credentials::Key(key.clone(), Some(ticket.clone())).answer(&challenge, b"");
+        send(&mut stream, &ClientMessage::Proof(answer), Compression::Never).unwrap();
+        read(&mut stream, Duration::from_secs(20), Compression::Allowed).unwrap()
+    };
+    let refusal = |message: ServerMessage| match message {
+        ServerMessage::Refused { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    };
+    let alice = key("alice.key");
+    assert!(matches!(ask(&alice, &ticket), ServerMessage::Welcome { .. }), "or else this test shows nothing");
+    let stolen = refusal(ask(&key("stranger.key"), &ticket));
+    assert!(stolen.contains("its ticket is of another key"), "{stolen}");
+    let mut changed = ticket.clone();
+    changed.terms.expires += 1;
+    let changed = refusal(ask(&alice, &changed));
+    assert!(changed.contains("its ticket was not signed by its issuer"), "{changed}");
+    let (holder, name, quota) = (alice.public(), String::new(), QuotaClass::default());
+    let issue = |issuer: &str, expires| {
+        Ticket::issue(&key(issuer), TicketTerms { holder, name: name.clone(), expires, quota }).unwrap()
+    };
+    let expired = refusal(ask(&alice, &issue("office.key", 1)));
+    assert!(expired.contains("its ticket has expired"), "{expired}");
+    let own = refusal(ask(&alice, &issue("alice.key", u64::MAX)));
+    assert!(own.contains("the issuer of its ticket is not known here"), "{own}");
+}
+
+#[test]
+fn what_a_ticket_cannot_be_made_from_is_one_line() {
+    let (folder, office) = with_ticket(&[]);
+    let holder = new_key(&folder, "bob.key", &[]);
+    let ticket = |issuer: &str, holder: &str, expires: &str| {
+        end_of(rrul(&folder, &["key", "ticket", "--issuer", issuer, "--holder", holder, "--expires", expires]))
+    };
+    ticket("office.key", &holder, "2020-01-01").complains(&["--expires 2020-01-01", "past"]);
+    ticket("office.key", &holder, "soon").complains(&["--expires soon", "write a day as 2026-12-31"]);
+    ticket("none.key", &holder, "2099-12-31").complains(&["none.key"]);
+    ticket("tokens", &holder, "2099-12-31")
+        .complains(&["tokens: no private key of Ed25519 in PEM form", "rrul key new"]);
+    let wrong = ticket("office.key", &office, "2099-12-31");
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("as `rrul key public FILE` prints it"), "{wrong:#?}");
+    fs::set_permissions(folder.file("office.key"), Permissions::from_mode(0o644)).unwrap();
+    ticket("office.key", &holder, "2099-12-31").complains(&["office.key", "chmod 600"]);
+    // A ticket in the file of another key is found before anything is sent.
+    let text = fs::read_to_string(folder.file("alice")).unwrap();
+    let stranger = fs::read_to_string(folder.file("stranger.key")).unwrap();
+    write(&folder.file("thief"), &format!("{stranger}{}", text.lines().next().unwrap()));
+    end_of(run_short(&folder, "192.0.2.1", &["--token-file", "thief"]))
+        .complains(&["thief: the ticket is of another key", "ask its issuer"]);
 }
 
 /// A run with a home of its own, so that it remembers servers nowhere else.
