@@ -57,11 +57,9 @@ impl HeldAccess {
         Some(match self.bearer.title() {
             Title::Token => "its token is not on the list any more",
             #[cfg(feature = "tickets")]
-            Title::Key => "its key is not on the list any more",
+            Title::Key => "its key is not on the list any more, or was revoked",
             #[cfg(feature = "tickets")]
-            Title::Ticket { .. } => {
-                "its ticket is not accepted any more: the issuer left the list, or the key was revoked"
-            }
+            Title::Ticket { .. } => "the issuer of its ticket is not on the list any more, or its key was revoked",
         })
     }
 

@@ -156,7 +156,9 @@ fn a_key_that_is_revoked_ends_its_test_within_a_second() {
     running.wait_for_load();
     write(&folder.file("tokens"), &format!("{line}\nrevoked:{line}\n"));
     let revoked = Instant::now();
-    wait_until("the end of the session", || server.log().contains("its key is not on the list any more"));
+    wait_until("the end of the session", || {
+        server.log().contains("its key is not on the list any more, or was revoked")
+    });
     assert!(revoked.elapsed() < Duration::from_millis(1300), "{:?}", revoked.elapsed());
     assert_eq!(running.end().code, Some(1));
 }
@@ -170,7 +172,9 @@ fn a_ticket_opens_a_session_until_its_issuer_leaves_the_list() {
     assert!(server.log().contains("ticket of alice"), "{}", server.log());
     write(&folder.file("tokens"), BOB);
     let removed = Instant::now();
-    wait_until("the end of the session", || server.log().contains("its ticket is not accepted any more"));
+    wait_until("the end of the session", || {
+        server.log().contains("the issuer of its ticket is not on the list any more")
+    });
     let took = removed.elapsed();
     assert!(took < Duration::from_millis(1300), "{took:?}; a second, and what a busy machine adds");
     assert_eq!(running.end().code, Some(1));
@@ -189,7 +193,8 @@ fn the_quota_of_a_ticket_refuses_its_next_test_also_after_a_restart() {
     write(&folder.file("bob"), BOB);
     end_of(rrul(&folder, &["key", "new", "server.key"]));
     let path = |name: &str| folder.file(name).to_str().unwrap().to_owned();
-    let options = ["--key", &path("server.key"), "--tokens", &path("tokens"), "--state", &path("state.json")];
+    let (key, tokens, state) = (path("server.key"), path("tokens"), path("state.json"));
+    let options = ["--key", key.as_str(), "--tokens", tokens.as_str(), "--state", state.as_str()];
     let mut server = Server::start(&options);
     let run = |server: &Server, name: &str, file: &str| {
         end_of(at_home(&folder, &server.name(), name, &["--token-file", file, "--encrypt", "always"]))
@@ -205,7 +210,9 @@ fn the_quota_of_a_ticket_refuses_its_next_test_also_after_a_restart() {
     server.signal("TERM");
     server.wait();
     let server = Server::start(&options);
-    run(&server, "four", "alice").complains(&[refusal]);
+    // At another port it is met for the first time, which is a line of its own.
+    let ended = run(&server, "four", "alice");
+    assert!(ended.code == Some(2) && ended.stderr.contains(refusal), "{ended:#?}");
 }
 
 #[test]
@@ -215,7 +222,7 @@ fn a_ticket_that_was_stolen_changed_or_has_expired_opens_nothing() {
     let key = |name: &str| client_key(&fs::read_to_string(folder.file(name)).unwrap()).unwrap();
     let text = fs::read_to_string(folder.file("alice")).unwrap();
     let ticket: Ticket = text.lines().next().unwrap().parse().unwrap();
-    let ask = |key: &SigningKey, ticket: &Ticket| {
+    let ask = |key: &SigningKey, ticket: &Ticket| -> ServerMessage {
         let (mut stream, _) = client::open(server.address(), ClientOpening::control(Offers::ACCESS));
         let mut hear = || read(&mut stream, Duration::from_secs(20), Compression::Allowed).unwrap();
         let ServerMessage::Challenge { challenge } = hear() else { panic!("no challenge") };
