@@ -92,10 +92,10 @@ mod tests {
         let (own, other) = (ticket(&key), ticket(&ServerKey::generate().unwrap()));
         for (text, words) in [
             (own.clone(), "a ticket needs the private key"),
-            (format!("{own}\n{key}{own}"), "line 5: a second ticket"),
-            (format!("{key}{}", &own[..60]), "line 4: the ticket is damaged; ask its issuer"),
+            (format!("{own}\n{key}{own}"), "line 6: a second ticket"),
+            (format!("{key}{}", &own[..60]), "line 5: the ticket is damaged; ask its issuer"),
             (format!("{key}{other}"), "the ticket is of another key; ask its issuer for one of ed25519:"),
-            (format!("{key}0123456789abcdef"), "line 4: neither a private key nor a ticket"),
+            (format!("{key}0123456789abcdef"), "line 5: neither a private key nor a ticket"),
             ("ed25519:AAAA name=alice".to_owned(), "a public key is for the list of a server"),
             (key.replace(digits, "AAAA"), "no private key of Ed25519 in PEM form"),
         ] {
