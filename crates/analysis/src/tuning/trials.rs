@@ -220,7 +220,7 @@ impl Measured<'_> {
     }
 
     /// The part of what the shaper sent that is not of this test. What is lost behind an upload shaper has passed it. Without a limit
-    /// it cannot be told: what the line's queue grows by has passed the shaper too, and has not arrived.
+    /// it is unknown: what the line's queue grows by has passed the shaper too, and has not arrived.
     fn foreign(&self, all: &Account) -> Option<f64> {
         self.step.rates.direction(self.direction)?;
         let counters = self.step.counters?;
