@@ -62,23 +62,29 @@ fn only_who_has_a_token_tests_and_others_read_one_line() {
     server.assert_sound();
 }
 
-#[test]
-fn a_token_that_is_removed_ends_its_test_and_opens_no_other_within_a_second() {
-    let folder = folder();
-    let mut server = server(&folder);
-    let mut running = Running::start(run_short(&folder, &server.name(), &["--plain", "--token-file", "alice"]));
-    running.wait_for_load();
+/// Takes the line of a running test off the list: the test ends within about a second and no other begins, for these reasons.
+fn take_away(folder: &Folder, server: &mut Server, running: Running, ended: &str, refused: &str) {
     write(&folder.file("tokens"), BOB);
     let removed = Instant::now();
-    wait_until("the end of the session", || server.log().contains("its token is not on the list any more"));
+    wait_until("the end of the session", || server.log().contains(ended));
     let took = removed.elapsed();
     assert!(took < Duration::from_millis(1300), "{took:?}; a second, and what a busy machine adds");
     assert_eq!(running.end().code, Some(1));
     let again = Folder::with_plan();
     let alice = folder.file("alice");
     let ended = end_of(run_short(&again, &server.name(), &["--token-file", alice.to_str().unwrap()]));
-    ended.complains(&["its token is not known here"]);
+    ended.complains(&[refused]);
     server.assert_sound();
+}
+
+#[test]
+fn a_token_that_is_removed_ends_its_test_and_opens_no_other_within_a_second() {
+    let folder = folder();
+    let mut server = server(&folder);
+    let mut running = Running::start(run_short(&folder, &server.name(), &["--plain", "--token-file", "alice"]));
+    running.wait_for_load();
+    let (ended, refused) = ("its token is not on the list any more", "its token is not known here");
+    take_away(&folder, &mut server, running, ended, refused);
 }
 
 #[test]
@@ -170,19 +176,8 @@ fn a_ticket_opens_a_session_until_its_issuer_leaves_the_list() {
     let mut running = Running::start(run_short(&folder, &server.name(), &["--plain", "--token-file", "alice"]));
     running.wait_for_load();
     assert!(server.log().contains("ticket of alice"), "{}", server.log());
-    write(&folder.file("tokens"), BOB);
-    let removed = Instant::now();
-    wait_until("the end of the session", || {
-        server.log().contains("the issuer of its ticket is not on the list any more")
-    });
-    let took = removed.elapsed();
-    assert!(took < Duration::from_millis(1300), "{took:?}; a second, and what a busy machine adds");
-    assert_eq!(running.end().code, Some(1));
-    let again = Folder::with_plan();
-    let alice = folder.file("alice");
-    let ended = end_of(run_short(&again, &server.name(), &["--token-file", alice.to_str().unwrap()]));
-    ended.complains(&["the issuer of its ticket is not known here"]);
-    server.assert_sound();
+    let ended = "the issuer of its ticket is not on the list any more";
+    take_away(&folder, &mut server, running, ended, "the issuer of its ticket is not known here");
 }
 
 #[test]
