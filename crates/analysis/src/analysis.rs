@@ -14,8 +14,16 @@ pub struct Analysis {
     /// Whether the numbers deserve trust, with reasons.
     pub validity: Validity,
     pub scores: Scores,
-    /// The outcome of a tuning session; `None` of any other recording.
-    pub tuning: Option<TuningResult>,
+    /// What a tuning session amounts to. It is read by [`Self::tuning`].
+    pub tuning_result: Option<TuningResult>,
+}
+
+impl Analysis {
+    /// The outcome of a tuning session; `None` of any other recording, and in a program without the feature `tuning`,
+    /// which thus contains nothing of what words and pictures make of it.
+    pub fn tuning(&self) -> Option<&TuningResult> {
+        if cfg!(feature = "tuning") { self.tuning_result.as_ref() } else { None }
+    }
 }
 
 impl Deref for Analysis {

@@ -221,8 +221,9 @@ pub fn analyze(recording: &Recording) -> Analysis {
     // No score is defined of a load whose rate is changed.
     let scores =
         if header.tuning.is_some() { Scores::default() } else { Scores::compute(&measured, Distance::AsSpecified) };
-    let tuning = header.tuning.as_ref().map(|plan| TuningResult::new(plan, &trials(recording)));
-    Analysis { measured, validity, scores, tuning }
+    let session = header.tuning.as_ref().filter(|_| cfg!(feature = "tuning"));
+    let tuning_result = session.map(|plan| TuningResult::new(plan, &trials(recording)));
+    Analysis { measured, validity, scores, tuning_result }
 }
 
 /// Who, when and what: what a recording says of itself.

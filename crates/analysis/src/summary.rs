@@ -43,7 +43,7 @@ pub struct Summary<'a> {
 
 impl<'a> From<&'a Analysis> for Summary<'a> {
     fn from(analysis: &'a Analysis) -> Self {
-        let Analysis { measured, validity, scores, tuning } = analysis;
-        Self { format: FORMAT, test: &measured.test, validity, scores, tuning: tuning.as_ref(), measured }
+        let Analysis { measured, validity, scores, tuning_result: _ } = analysis;
+        Self { format: FORMAT, test: &measured.test, validity, scores, tuning: analysis.tuning(), measured }
     }
 }

@@ -112,6 +112,9 @@ pub(crate) enum ContentError {
     #[cfg(not(feature = "export"))]
     #[error("this is no rrul recording; only the full program reads recordings of Flent")]
     FlentNotBuilt,
+    #[cfg(not(feature = "charts"))]
+    #[error("a tuning session; only the full program shows those")]
+    TuningNotBuilt,
     #[error("compressed by bzip2, which rrul does not read; bunzip2 it first")]
     Bzip2,
     #[error("its gzip is damaged or cut off: {0}")]

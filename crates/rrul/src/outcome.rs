@@ -16,7 +16,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     pub(crate) fn of(analysis: &Analysis) -> Self {
-        let good = match &analysis.tuning {
+        let good = match analysis.tuning() {
             // A session judges each of its steps, and its answer is what was asked for.
             Some(tuning) => match tuning.outcome {
                 Tuned::Recommended | Tuned::NothingToGain | Tuned::Measured => true,

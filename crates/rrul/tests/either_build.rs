@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+use rrul_model::shaping::{ShaperDescription, TuningPlan};
 use serde_json::Value;
 
 const PLAN: &str = "
@@ -105,7 +106,26 @@ fn a_server_answers_a_run_and_the_recording_is_shown() {
     }
     assert!(summary["page_loads"].to_string().contains("rrul2013"), "{}", summary["page_loads"]);
     printed(&rrul(&folder.0, &["show", "one.rrul", "--full"]), &[0, 1]);
+    as_a_tuning_session(&folder.0.join("one.rrul"));
+    let session = rrul(&folder.0, &["show", "one.rrul"]);
+    if session.status.code() == Some(2) {
+        let said = String::from_utf8(session.stderr).unwrap();
+        assert_eq!(said, "rrul: one.rrul: a tuning session; only the full program shows those\n");
+    } else {
+        assert!(printed(&session, &[1]).contains("tc eth0"), "{session:?}");
+    }
     assert!(printed(&rrul(&folder.0, &["list", "plans"]), &[0]).contains("rrul "));
+}
+
+/// Makes the recording say that it is of a tuning session: one that ended before its first trial.
+fn as_a_tuning_session(file: &Path) {
+    let lines = String::from_utf8(zstd::decode_all(std::fs::File::open(file).unwrap()).unwrap()).unwrap();
+    let (header, rest) = lines.split_once('\n').unwrap();
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    let shaper =
+        ShaperDescription { driver: "tc".to_owned(), target: "tc eth0".to_owned(), ..ShaperDescription::default() };
+    header["header"]["tuning"] = serde_json::to_value(TuningPlan::new(shaper)).unwrap();
+    std::fs::write(file, zstd::encode_all(format!("{header}\n{rest}").as_bytes(), 1).unwrap()).unwrap();
 }
 
 #[test]

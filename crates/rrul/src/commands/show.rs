@@ -22,6 +22,10 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
     if let Some(layer) = &arguments.link_layer {
         recording.header.plan.link_layer = Some(layer.to_string());
     }
+    #[cfg(not(feature = "charts"))]
+    if recording.header.tuning.is_some() {
+        return Err(Failure::content(&arguments.file, crate::failure::ContentError::TuningNotBuilt));
+    }
     let mut analysis = analyze(&recording);
     if arguments.score_anyway {
         analysis.scores = Scores::compute(&analysis, Distance::Any);

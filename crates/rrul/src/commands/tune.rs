@@ -109,7 +109,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     check_restored(shaper.as_mut());
     let shares = with_classes.map(|rates| classes(&conduct, rates, shaper.as_mut(), &folder, &analysis));
     let overhead = with_overhead.map(|family| overhead(&conduct, family, shaper.as_mut(), &folder));
-    if let Some(result) = &mut analysis.tuning {
+    if let Some(result) = &mut analysis.tuning_result {
         result.classes = shares.as_ref().and_then(|shares| shares.as_ref().ok()).cloned();
         result.overhead = overhead.as_ref().and_then(|overhead| overhead.as_ref().ok()).copied();
     }
@@ -259,7 +259,7 @@ pub(crate) fn shown(session: Session, json: bool) -> Result<(Analysis, PathBuf),
 }
 
 fn print_result(analysis: &Analysis, path: Option<&Path>, json: bool) -> Result<(), Failure> {
-    match (&analysis.tuning, json) {
+    match (analysis.tuning(), json) {
         (Some(tuning), true) => output::print_json(tuning)?,
         _ => print_summary(analysis, path.unwrap_or(Path::new(UNNAMED))),
     }
@@ -290,7 +290,7 @@ fn kept(session: Session) -> Result<PathBuf, Failure> {
 
 /// The rates to confirm and to apply.
 fn recommended(analysis: &Analysis) -> Option<ShaperRates> {
-    let rates = analysis.tuning.as_ref()?.recommended;
+    let rates = analysis.tuning()?.recommended;
     (rates != ShaperRates::UNSHAPED).then_some(rates)
 }
 

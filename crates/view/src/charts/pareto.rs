@@ -75,7 +75,7 @@ fn settings(runs: &[&Analysis], direction: Direction) -> Vec<Setting> {
 }
 
 fn of_run(run: &Analysis, name: &str, direction: Direction, several: bool) -> Vec<Setting> {
-    let Some(result) = &run.tuning else {
+    let Some(result) = run.tuning() else {
         let queueing = &run.one_way_delay.direction(direction).queueing_delay;
         let delay = queueing.load.as_ref().and_then(|load| load.p95);
         let goodput = run.goodput(direction);

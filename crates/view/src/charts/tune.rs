@@ -80,7 +80,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let run = runs[0];
     let mut page = Page::timeless(theme, title(run));
     page.subtitle(&words::circumstances(run));
-    let Some(result) = &run.tuning else {
+    let Some(result) = run.tuning() else {
         page.message("Nothing to draw. No shaper was set in this run; rrul tune and rrul sweep do so.");
         return page.finish();
     };
@@ -110,7 +110,7 @@ fn title(run: &Analysis) -> String {
     if !own.is_empty() {
         return own.to_owned();
     }
-    let target = run.tuning.as_ref().map(|result| result.shaper.target.trim()).filter(|target| !target.is_empty());
+    let target = run.tuning().map(|result| result.shaper.target.trim()).filter(|target| !target.is_empty());
     let of = target.map_or_else(String::new, |target| format!(" — {target}"));
     format!("Rates of a shaper{of}")
 }

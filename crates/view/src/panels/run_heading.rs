@@ -17,7 +17,7 @@ pub(crate) fn headed<'a>(theme: &'a Theme, runs: &[&Analysis]) -> Page<'a> {
         let mut page = Page::timeless(theme, words::title(run));
         page.subtitle(&words::circumstances(run));
         // The rules are those of one test with one setting; a tuning session judges each of its trials by itself.
-        if run.tuning.is_none() {
+        if run.tuning().is_none() {
             page.doubts(words::doubts(runs, &[words::title(run)]).as_deref());
         }
         return page;

@@ -33,7 +33,7 @@ pub(crate) struct PageDrawing {
 
 /// Of one run. `beside`: whether others exist, which share most charts.
 pub(crate) fn of_one(run: &Analysis, beside: bool) -> Result<Vec<PageDrawing>, ViewError> {
-    let names: &[&str] = match (&run.tuning, beside) {
+    let names: &[&str] = match (run.tuning(), beside) {
         (Some(_), _) => &TUNED,
         (None, true) => &BESIDE,
         (None, false) => &ALONE,

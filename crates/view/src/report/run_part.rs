@@ -25,7 +25,7 @@ pub(super) fn write(page: &mut Markup, part: &RunPart<'_>, level: usize, numbers
     let run = part.run.analysis;
     verdict_part::write(page, run, &part.run.recording.header, level);
     // The charts of a tuning session are its result; what follows is how it came about.
-    let tuned = run.tuning.is_some();
+    let tuned = run.tuning().is_some();
     if tuned {
         drawings::write(page, &part.drawings, (drawings::HEAD, level), &part.name, numbers);
     }

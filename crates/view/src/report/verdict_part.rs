@@ -30,7 +30,7 @@ pub(crate) fn write(page: &mut Markup, run: &Analysis, header: &Header, level: u
         if verdict != Verdict::Valid {
             badge(page, run);
         }
-        if let Some(tuning) = &run.tuning {
+        if let Some(tuning) = run.tuning() {
             page.element("p", &[("class", "felt")], &unbroken(&outcome(tuning)));
             for finding in findings(tuning) {
                 page.element("p", &[("class", "score")], &unbroken(&finding));

@@ -143,7 +143,7 @@ pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
     let pooled_heading = format!("Round-trip delay of {}", pooled_name(&[run]));
     let all = match topic {
         Topic::Validity => Vec::new(),
-        Topic::Tuning => run.tuning.as_ref().map_or_else(Vec::new, |tuning| {
+        Topic::Tuning => run.tuning().map_or_else(Vec::new, |tuning| {
             vec![("Shaper rates", tuning_summary::section(tuning)), ("Trials", tuning_summary::trials(tuning))]
         }),
         Topic::Scores => vec![(score_lines::HEADING, score_lines::told(&run.scores))],

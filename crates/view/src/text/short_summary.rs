@@ -29,7 +29,7 @@ const LINES: usize = 23;
 
 /// The short summary of a run recorded in `file`: at most 24 lines of at most 80 columns. Ends in a newline.
 pub fn short_summary(run: &Analysis, file: &str, style: Style) -> String {
-    if let Some(tuning) = &run.tuning {
+    if let Some(tuning) = run.tuning() {
         return tuning_summary(run, tuning, file, style);
     }
     let figures = Figures::of(run);

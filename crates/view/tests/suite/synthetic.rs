@@ -288,7 +288,7 @@ pub(crate) fn nothing() -> Analysis {
     let Analysis { measured, validity, scores, .. } = Made { load_seconds: 1, ..Made::fq_codel() }.analysis();
     let test = TestDescription { phases: Vec::new(), ..measured.test };
     let loss = LossReport { round_trips: Loss::default(), ..measured.loss };
-    Analysis { measured: Measured { test, loss, ..Measured::default() }, validity, scores, tuning: None }
+    Analysis { measured: Measured { test, loss, ..Measured::default() }, validity, scores, tuning_result: None }
 }
 
 pub(crate) fn phases(idle: i64, load: i64, after: i64) -> Vec<PhaseWindow> {

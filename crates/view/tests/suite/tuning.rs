@@ -172,7 +172,7 @@ fn run(result: TuningResult) -> Analysis {
         created: "2026-11-21T18:51:06.306Z".to_owned(),
         ..TestDescription::default()
     };
-    Analysis { measured: Measured { test, ..nothing().measured }, tuning: Some(result), ..Analysis::default() }
+    Analysis { measured: Measured { test, ..nothing().measured }, tuning_result: Some(result), ..Analysis::default() }
 }
 
 fn summary(result: TuningResult) -> String {
