@@ -220,7 +220,7 @@ pub(crate) struct AccessArguments {
 pub(crate) enum EncryptChoice {
     /// When the server has a key
     Auto,
-    /// Or not test
+    /// Encrypt, or refuse to test
     Always,
     /// Not even when the server has a key
     Never,

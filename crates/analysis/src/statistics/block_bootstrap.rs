@@ -24,11 +24,12 @@ const FEWEST_BLOCKS: usize = 5;
 const CELLS_A_BLOCK: usize = 4;
 /// More are never needed: a longer stretch gets longer blocks.
 const MOST_CELLS: usize = 20_000;
-/// Classes of rank by which percentiles of resamples are found.
-const RANKS: usize = 256;
-/// So many of them are a group: which group a percentile falls into is found first, then its class within it.
+/// Classes of rank by which percentiles of resamples are found: which group of them a percentile falls into is found first,
+/// then its class within it.
+const RANKS: usize = GROUPS * GROUPED;
+const GROUPS: usize = 16;
+/// Classes of a group.
 const GROUPED: usize = 16;
-const GROUPS: usize = RANKS.div_ceil(GROUPED);
 /// A statistic may be undefined (a share of nothing) in one resample of so many before its interval is.
 const MOST_UNDEFINED: usize = 20;
 /// The deterministic seed: the same recording gives the same interval.
@@ -130,7 +131,9 @@ impl BlockBootstrap {
     ) -> [Vec<f64>; N] {
         let mut values: [Vec<f64>; N] = std::array::from_fn(|_| Vec::with_capacity(RESAMPLES));
         let mut resample = Resample {
-            blocks: Vec::with_capacity(2 * self.blocks() + 2),
+            starts: Vec::with_capacity(self.blocks()),
+            rest: Vec::with_capacity(self.block),
+            ranges: Vec::with_capacity(2 * self.blocks() + 2),
             #[cfg(test)]
             cells: self.cells,
         };
@@ -145,15 +148,22 @@ impl BlockBootstrap {
     }
 
     fn draw(&self, random: &mut Random, resample: &mut Resample) {
-        resample.blocks.clear();
+        resample.starts.clear();
+        resample.rest.clear();
+        resample.ranges.clear();
         let mut left = self.cells;
         while left > 0 {
             let from = random.below(self.cells);
             let length = self.block.min(left);
             let end = from + length;
-            resample.blocks.push(from..end.min(self.cells));
+            if length == self.block {
+                resample.starts.push(from);
+            } else {
+                resample.rest.extend((from..end).map(|cell| cell % self.cells));
+            }
+            resample.ranges.push(from..end.min(self.cells));
             if end > self.cells {
-                resample.blocks.push(0..end - self.cells);
+                resample.ranges.push(0..end - self.cells);
             }
             left -= length;
         }
@@ -172,17 +182,20 @@ impl BlockBootstrap {
         }
         sorted.sort_unstable();
         let ranks = sorted.len().clamp(1, RANKS);
-        let mut counts =
-            Cumulative { classes: vec![[0; RANKS]; self.cells + 1], groups: vec![[0; GROUPS]; self.cells + 1] };
+        let mut cells = vec![Counts::NONE; self.cells];
         for (index, (_, cell)) in sorted.iter().enumerate() {
             let class = index * ranks / sorted.len();
-            counts.classes[cell + 1][class] += 1;
-            counts.groups[cell + 1][class / GROUPED] += 1;
+            cells[*cell].groups[class / GROUPED] += 1;
+            cells[*cell].classes[class / GROUPED][class % GROUPED] += 1;
         }
-        cumulate(&mut counts.classes);
-        cumulate(&mut counts.groups);
+        let block = |from: usize| {
+            let mut sum = Counts::NONE;
+            (from..from + self.block).for_each(|cell| sum.add(&cells[cell % self.cells]));
+            sum
+        };
+        let blocks = (0..self.cells).map(block).collect();
         let sorted = sorted.into_iter().map(|(delay, _)| delay).collect();
-        PercentileSeries { ranks, sorted, counts, lost: cumulated(&lost) }
+        PercentileSeries { ranks, sorted, blocks, cells, lost: cumulated(&lost) }
     }
 
     /// A series of amounts, for sums and for ratios of sums. Those outside the stretch are left out.
@@ -221,21 +234,10 @@ pub(crate) fn widened_interval_of(
     if replicates.len() + all / MOST_UNDEFINED < all {
         return None;
     }
-    replicates.sort_unstable_by(f64::total_cmp);
     let rank = (expanded_tail(pieces, widening) * replicates.len() as f64) as usize;
     let mirrored = replicates.len().checked_sub(rank + 1)?;
-    Some(ConfidenceInterval { low: *replicates.get(rank)?, high: *replicates.get(mirrored)? })
-}
-
-/// Adds to each what all before it are.
-fn cumulate<const N: usize>(counts: &mut [[u32; N]]) {
-    let mut before = [0; N];
-    for counts in counts {
-        for (count, before) in counts.iter_mut().zip(&mut before) {
-            *count = count.wrapping_add(*before);
-            *before = *count;
-        }
-    }
+    let mut of_rank = |rank: usize| Some(*replicates.select_nth_unstable_by(rank, f64::total_cmp).1);
+    Some(ConfidenceInterval { low: of_rank(rank)?, high: of_rank(mirrored)? })
 }
 
 /// The sum of all counts before each, and of all.
@@ -248,10 +250,15 @@ fn cumulated(counts: &[u64]) -> Vec<u64> {
     std::iter::once(0).chain(sums).collect()
 }
 
-/// Which blocks were drawn, as ranges of cells; one that wraps around the end is two ranges.
+/// Which blocks were drawn.
 #[derive(Debug)]
 pub(crate) struct Resample {
-    blocks: Vec<Range<usize>>,
+    /// The first cell of each whole block.
+    starts: Vec<usize>,
+    /// The cells of the last block, where it is not whole.
+    rest: Vec<usize>,
+    /// All blocks as ranges of cells; one that wraps around the end is two ranges.
+    ranges: Vec<Range<usize>>,
     #[cfg(test)]
     cells: usize,
 }
@@ -261,7 +268,7 @@ impl Resample {
     #[cfg(test)]
     fn weights(&self) -> Vec<u32> {
         let mut weights = vec![0; self.cells];
-        self.blocks.iter().cloned().flatten().for_each(|cell| weights[cell] += 1);
+        self.ranges.iter().cloned().flatten().for_each(|cell| weights[cell] += 1);
         weights
     }
 }
@@ -271,17 +278,32 @@ impl Resample {
 pub(crate) struct PercentileSeries {
     ranks: usize,
     sorted: Vec<i64>,
-    counts: Cumulative,
+    /// Of the whole block that begins with each cell.
+    blocks: Vec<Counts>,
+    /// Of each cell.
+    cells: Vec<Counts>,
+    /// Before each cell, and in all.
     lost: Vec<u64>,
 }
 
-/// How many delays lie before each cell, and in all.
+/// How many delays of a stretch are in each group, and in each class of each group.
 #[derive(Debug, Clone)]
-struct Cumulative {
-    /// Of each class of rank.
-    classes: Vec<[u32; RANKS]>,
-    /// Of each group of classes.
-    groups: Vec<[u32; GROUPS]>,
+struct Counts {
+    groups: [u32; GROUPS],
+    classes: [[u32; GROUPED]; GROUPS],
+}
+
+impl Counts {
+    const NONE: Self = Self { groups: [0; GROUPS], classes: [[0; GROUPED]; GROUPS] };
+
+    fn add(&mut self, other: &Self) {
+        add(&mut self.groups, &other.groups);
+        self.classes.iter_mut().zip(&other.classes).for_each(|(sum, more)| add(sum, more));
+    }
+}
+
+fn add<const N: usize>(sum: &mut [u32; N], more: &[u32; N]) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
 impl PercentileSeries {
@@ -289,8 +311,8 @@ impl PercentileSeries {
     ///
     /// Infinite where the rank falls on a loss; not a number where the resample is empty.
     pub(crate) fn percentiles<const N: usize>(&self, resample: &Resample, per_mille: [u16; N]) -> [f64; N] {
-        let groups = drawn(resample, &self.counts.groups, |counts| counts);
-        let lost: u64 = resample.blocks.iter().map(|block| self.lost[block.end] - self.lost[block.start]).sum();
+        let groups = self.drawn(resample, |counts| &counts.groups);
+        let lost: u64 = resample.ranges.iter().map(|block| self.lost[block.end] - self.lost[block.start]).sum();
         let all = lost + groups.iter().map(|count| u64::from(*count)).sum::<u64>();
         per_mille.map(|per_mille| {
             if all == 0 {
@@ -298,28 +320,23 @@ impl PercentileSeries {
             }
             let rank = (all * u64::from(per_mille)).div_ceil(1000).max(1);
             let Some((group, rank, _)) = place(&groups, rank) else { return f64::INFINITY };
-            let first = group * GROUPED;
-            let classes: [u32; GROUPED] =
-                drawn(resample, &self.counts.classes, |counts| counts[first..].first_chunk().unwrap_or(&[0; GROUPED]));
+            let classes = self.drawn(resample, |counts| &counts.classes[group]);
             let Some((class, rank, count)) = place(&classes, rank) else { return f64::INFINITY };
             let class_of = |class: usize| (class * self.sorted.len()).div_ceil(self.ranks);
-            let (from, next) = (class_of(first + class), class_of(first + class + 1));
+            let class = group * GROUPED + class;
+            let (from, next) = (class_of(class), class_of(class + 1));
             let place = (rank - 1) * (next - from) as u64 / count;
             self.sorted[from + place as usize] as f64
         })
     }
-}
 
-/// How many of each kind a resample has drawn.
-fn drawn<T, const N: usize>(resample: &Resample, cumulative: &[T], part: impl Fn(&T) -> &[u32; N]) -> [u32; N] {
-    let mut counts = [0_u32; N];
-    for block in &resample.blocks {
-        let (from, to) = (part(&cumulative[block.start]), part(&cumulative[block.end]));
-        for ((count, from), to) in counts.iter_mut().zip(from).zip(to) {
-            *count += to.wrapping_sub(*from);
-        }
+    /// How many of each kind a resample has drawn.
+    fn drawn<const N: usize>(&self, resample: &Resample, part: impl Fn(&Counts) -> &[u32; N]) -> [u32; N] {
+        let mut counts = [0; N];
+        resample.starts.iter().for_each(|start| add(&mut counts, part(&self.blocks[*start])));
+        resample.rest.iter().for_each(|cell| add(&mut counts, part(&self.cells[*cell])));
+        counts
     }
-    counts
 }
 
 /// Which of these the rank falls into, its rank within that, and the size of that; `None` when it is beyond all.
@@ -341,7 +358,7 @@ pub(crate) struct SumSeries {
 
 impl SumSeries {
     pub(crate) fn sum(&self, resample: &Resample) -> f64 {
-        resample.blocks.iter().map(|block| self.cumulative[block.end] - self.cumulative[block.start]).sum()
+        resample.ranges.iter().map(|block| self.cumulative[block.end] - self.cumulative[block.start]).sum()
     }
 }
 

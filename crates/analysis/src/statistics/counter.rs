@@ -113,8 +113,9 @@ impl Counter {
 }
 
 /// From one instant to another without overflow, however far apart.
-fn nanoseconds(from: TestTime, to: TestTime) -> f64 {
-    (i128::from(to.0) - i128::from(from.0)) as f64
+pub(crate) fn nanoseconds(from: TestTime, to: TestTime) -> f64 {
+    let near = to.0.checked_sub(from.0).map(|nanoseconds| nanoseconds as f64);
+    near.unwrap_or_else(|| (i128::from(to.0) - i128::from(from.0)) as f64)
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ pub(super) const TOKENS_LONG: &str = if HAS_KEYS {
 A line is a token of 16 to 128 characters (rrul key token), a client's key ed25519:KEY, or issuer:KEY for the tickets of an \
 issuer (rrul key public). Then name=NAME, expires=2026-12-31, tests-per-hour=N and data-per-day=SIZE where wanted. \
 revoked:ed25519:KEY refuses a client's key and its tickets. Only its owner may read the file (mode 0600). Changes take effect \
-within a second: sessions of a line that is removed end."
+within two seconds: sessions of a line that is removed end."
 } else {
     "Test only for clients with a token of this file [default: for all]
 
 One token a line, of 16 to 128 characters, then name=NAME and expires=2026-12-31 where wanted. Only its owner may read the \
-file (mode 0600). Changes take effect within a second: sessions of a token that is removed end."
+file (mode 0600). Changes take effect within two seconds: sessions of a token that is removed end."
 };
 
 pub(super) const TOKEN_FILE: &str = if HAS_KEYS {

@@ -11,7 +11,7 @@ use rrul_model::time::TestTime;
 
 use crate::metrics::octets::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, USUAL_MTU, header_octets, ip_header_octets};
 use crate::metrics::octets::traffic::{Basis, Loose, Packets, Part, Traffic};
-use crate::statistics::counter::Counter;
+use crate::statistics::counter::{Counter, nanoseconds};
 
 /// Options of a SYN segment beside timestamps: maximum segment size, SACK permitted, window scale.
 const SYN_OPTIONS: u64 = 8;
@@ -250,11 +250,6 @@ fn spread(pieces: &[Piece], of: impl Fn(&Piece) -> u64) -> Counter {
         (at, sum.round() as u64)
     });
     Counter::new(readings.collect())
-}
-
-/// From one instant to another without overflow, however far apart.
-fn nanoseconds(from: TestTime, to: TestTime) -> f64 {
-    (i128::from(to.0) - i128::from(from.0)) as f64
 }
 
 #[cfg(test)]
