@@ -1,4 +1,4 @@
-//! The messages of a control connection whose thread serves many connections and waits for none of them.
+//! The messages of a control connection whose thread has more to do than to wait for them.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ impl Mailbox {
         Self { longest, patience, incoming: Vec::new(), begun: None, outgoing: Vec::new(), stuck: None }
     }
 
-    /// Reads the next message from a stream that does not wait; `None` while it is not there. What follows it stays in the kernel.
+    /// Reads the next message, as far as it has come; `None` while it is not there. What follows it stays in the kernel.
     ///
     /// # Errors
     /// When the other end closes, takes too long for a message, or sends none.

@@ -167,7 +167,7 @@ impl ControlStream {
         wait::readable(&[&self.socket], patience)
     }
 
-    /// From now on [`ControlStream::take`] and writing to the socket wait for nothing.
+    /// From now on writing to the socket waits for nothing.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -175,19 +175,19 @@ impl ControlStream {
         self.socket.set_nonblocking(true)
     }
 
-    /// Reads what is there, on a stream that does not wait. 0 at the end of the stream.
+    /// Reads what is there, and waits for nothing. 0 at the end of the stream.
     ///
     /// # Errors
     /// `WouldBlock` when nothing is there.
     pub(crate) fn take(&self, into: &mut [u8]) -> io::Result<usize> {
-        let Some(tls) = &self.tls else { return (&self.socket).read(into) };
+        let Some(tls) = &self.tls else { return AtOnce(&self.socket).read(into) };
         let mut connection = locked(&tls.connection);
         loop {
             match connection.reader().read(into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 outcome => return outcome,
             }
-            if connection.read_tls(&mut &self.socket)? == 0 {
+            if connection.read_tls(&mut AtOnce(&self.socket))? == 0 {
                 return Ok(0);
             }
             connection.process_new_packets().map_err(broken)?;
@@ -221,6 +221,19 @@ impl ControlStream {
             outgoing.clear();
         }
         Ok(())
+    }
+}
+
+/// Reads what has come, also from a socket whose writers wait.
+struct AtOnce<'a>(&'a TcpStream);
+
+impl Read for AtOnce<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if wait::readable(&[self.0], Duration::ZERO)? {
+            self.0.read(into)
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
     }
 }
 

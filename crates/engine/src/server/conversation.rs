@@ -11,8 +11,9 @@ use rrul_model::flow::FlowId;
 use rrul_model::observation::{Observation, ObservationPoint};
 use rrul_model::time::TestTime;
 use rrul_proto::admission::load_queue::Place;
+use rrul_proto::admission::session_lease::SessionLease;
 use rrul_proto::control::{ClientMessage, ServerMessage};
-use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, PREPARING_TIME, SAMPLE_INTERVAL};
+use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, SAMPLE_INTERVAL};
 
 use super::access::HeldAccess;
 use super::event::{EventKind, Refusal};
@@ -112,7 +113,10 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                 }
                 let rate = flow_types::load_of(&flows);
                 is_light_test = is_light(rate);
-                if !is_light_test {
+                if is_light_test {
+                    // Whoever has waited for a turn and then only probes leaves it to others.
+                    turn = None;
+                } else {
                     // Of a client that asks for no turn: it is its turn, or it is not.
                     let asked = || shared.turns.ask(session.peer().ip(), length, rate);
                     let asked = turn.get_or_insert_with(asked);
@@ -183,7 +187,7 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                 control.say(&ServerMessage::Time { id, received, sent })?;
             }
             (ClientMessage::Begin { origin }, Some(end)) => {
-                if !(0..=PREPARING_TIME.as_nanos() as i64).contains(&origin) {
+                if !SessionLease::may_begin(origin, session.at(RawTime::now())) {
                     return Err(out_of_order("a T0 that is too far away"));
                 }
                 let (host, epoch) = session.clock();

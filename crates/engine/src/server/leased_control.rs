@@ -10,13 +10,14 @@ use rrul_proto::admission::message_pace::MessagePace;
 use rrul_proto::admission::quota_class::OwnQuota;
 use rrul_proto::admission::session_lease::{Expiry, Grant, HEARTBEAT_INTERVAL, SILENCE_TIME, SessionLease};
 use rrul_proto::control::{ClientMessage, ServerMessage};
+use rrul_proto::limits::FRAME_OCTETS;
 
 use super::access::HeldAccess;
 use super::load_turns::{LoadTurns, TestNumber, Turn};
 use super::reporting::send;
 use super::session::Session;
 use crate::clock::RawTime;
-use crate::control_link::{self, Compression, ControlStream, LinkError};
+use crate::control_link::{ControlStream, LinkError, Mailbox};
 use crate::endpoint::Endpoint;
 
 /// How often the lease is looked at.
@@ -33,6 +34,7 @@ pub(super) struct LeasedControl {
     access: Option<HeldAccess>,
     lease: SessionLease,
     pace: MessagePace,
+    mailbox: Mailbox,
     /// The test that loads, until it has given way.
     loading: Option<(TestNumber, Arc<Endpoint>)>,
     has_given_way: bool,
@@ -49,7 +51,8 @@ impl LeasedControl {
         let now = RawTime::now().0;
         let (lease, pace) = (SessionLease::new(now), MessagePace::new(now));
         let (session, turns) = (Arc::clone(session), Arc::clone(turns));
-        Self { stream, session, turns, access, lease, pace, loading: None, has_given_way: false }
+        let mailbox = Mailbox::new(FRAME_OCTETS, SILENCE_TIME);
+        Self { stream, session, turns, access, lease, pace, mailbox, loading: None, has_given_way: false }
     }
 
     /// Whether the session was opened with a token, key or ticket.
@@ -85,14 +88,11 @@ impl LeasedControl {
         }
     }
 
-    /// The same, for at most this time; `None` when nothing has come.
+    /// The same, for at most this time; `None` when no whole message has come. A part of one keeps the lease from nothing.
     fn hear_within(&mut self, patience: Duration) -> Result<Option<ClientMessage>, LinkError> {
-        let said = self.stream.readable(patience)?;
+        self.stream.readable(patience)?;
         self.look()?;
-        if !said {
-            return Ok(None);
-        }
-        let message = control_link::read(&mut self.stream, SILENCE_TIME, Compression::Never)?;
+        let Some(message) = self.mailbox.next(&self.stream)? else { return Ok(None) };
         std::thread::sleep(self.heard(&message, RawTime::now()));
         Ok(Some(message))
     }

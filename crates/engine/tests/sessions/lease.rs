@@ -81,3 +81,22 @@ fn a_light_test_that_loads_is_ended() {
     assert_eq!(ended.recv_timeout(Duration::from_secs(2)).unwrap(), "more bytes than granted");
     assert!(took < 30.0, "ended after {took} s and {sent} bytes");
 }
+
+#[test]
+fn a_message_that_stays_incomplete_keeps_no_lease() {
+    let (server, ended) = watched();
+    let mut client = Stranger::new(&server);
+    let asked = flows(UPLOAD);
+    assert!(matches!(client.open(&asked, Duration::from_mins(1)), ServerMessage::Opened { .. }));
+    let _unused = client.stream(&asked[0]);
+    client.begin();
+    let begun = Instant::now();
+    // What announces a message of nine bytes, and none of them.
+    client.control.write_all(&[0, 0, 0, 9]).unwrap();
+    while matches!(client.hear_within(Duration::from_millis(100)), Ok(_) | Err(LinkError::Silent(_))) {
+        assert!(begun.elapsed() < Duration::from_secs(40), "the session goes on");
+    }
+    let took = begun.elapsed().as_secs_f64();
+    assert!((9.5..12.5).contains(&took), "ended after {took} s");
+    assert_eq!(ended.recv_timeout(Duration::from_secs(2)).unwrap(), "less than 1000 bytes moved in 10 s");
+}

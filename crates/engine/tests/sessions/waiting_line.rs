@@ -82,6 +82,32 @@ fn ten_tests_at_once_complete_in_order_and_their_loads_never_overlap() {
     assert!(last[0].longest > 8 * LENGTH, "{last:?}");
 }
 
+/// T0 is named on a clock that has run since the session began, and a client in line may have been there for hours.
+#[test]
+fn a_test_that_has_waited_for_more_than_a_minute_begins() {
+    let server = server();
+    let slow = LOAD.replace("500ms", "65s") + "pacing_rate = \"2Mbit/s\"\n";
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| course(&over_ipv4(&server, &slow, true)).unwrap());
+        std::thread::sleep(Duration::from_millis(500));
+        let asked = Instant::now();
+        let second = course(&over_ipv4(&server, LOAD, true)).unwrap();
+        let waited = second.begun.unwrap() - asked;
+        assert!(waited > Duration::from_mins(1) && second.partial.is_none(), "{waited:?}, {:?}", second.partial);
+        assert_eq!(first.join().unwrap().partial, None);
+    });
+}
+
+/// A light test that was asked for in the place of the load.
+#[test]
+fn whoever_has_a_turn_and_only_probes_leaves_it_to_the_next() {
+    let server = server();
+    let mut first = loading(&server);
+    assert!(matches!(first.open(&flows(PROBES), LENGTH), ServerMessage::Opened { .. }));
+    let second = course(&over_ipv4(&server, LOAD, false)).unwrap();
+    assert_eq!(second.partial, None);
+}
+
 /// A session that has its turn.
 fn loading(server: &Server) -> Stranger {
     let mut first = Stranger::new(server);

@@ -96,6 +96,11 @@ impl SessionLease {
         }
     }
 
+    /// Whether a client may name this T0: it is a minute away at most. One that is over by now was on its way for a while.
+    pub fn may_begin(origin: i64, now: i64) -> bool {
+        (after(now, PREPARING_TIME).saturating_sub(origin) >= 0) && after(origin, PREPARING_TIME) >= now
+    }
+
     /// The client has named T0.
     pub fn begins(&mut self, origin: i64) {
         if let State::Granted { grant, .. } = self.state {
@@ -235,6 +240,17 @@ mod tests {
         for second in 0..500 {
             assert_eq!(lease.expired(second * SECOND, true), None);
             lease.heard(second * SECOND);
+        }
+    }
+
+    #[test]
+    fn t0_is_a_minute_away_at_most_however_long_the_client_has_waited() {
+        for now in [0, 50 * SECOND, 1000 * SECOND] {
+            let may = |seconds: i64| SessionLease::may_begin(now + seconds * SECOND, now);
+            assert_eq!([-61, -60, 0, 1, 60, 61].map(may), [false, true, true, true, true, false], "at {now}");
+        }
+        for origin in [i64::MIN, i64::MAX] {
+            assert!(!SessionLease::may_begin(origin, 0) && SessionLease::may_begin(origin, origin));
         }
     }
 
