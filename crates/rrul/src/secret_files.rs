@@ -37,14 +37,19 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let failed = || Failure::file(path);
     let file = File::open(path).map_err(failed())?;
     let mode = file.metadata().map_err(failed())?.permissions().mode() & 0o777;
-    // What the service manager hands over it guards itself (systemd.exec(5), LoadCredential=), by access lists that look like a group's.
-    let is_handed_over = std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| path.starts_with(folder));
-    if mode & 0o077 != 0 && !is_handed_over {
+    // What the service manager hands over it guards itself, by access lists that look like a group's.
+    let in_folder = std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| path.starts_with(folder));
+    if mode & 0o077 != 0 && !in_folder && !is_credential(path) {
         return Err(Failure::content(path, ContentError::OpenSecret { mode }));
     }
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).map_err(failed())?;
     Ok(text)
+}
+
+/// Whether the service manager provides this file, and only while the service runs (systemd.exec(5), LoadCredential=).
+pub(crate) fn is_credential(path: &Path) -> bool {
+    path.starts_with("/run/credentials")
 }
 
 /// The file of a client's token: this one, the one that the environment names, or none.

@@ -128,7 +128,7 @@ pub(crate) struct ServerArguments {
     /// Serve metrics for Prometheus here [default: none]
     ///
     /// ADDRESS is an address and a port of this host alone (127.0.0.1:9785), or the path of a Unix socket
-    /// (/run/rrul/metrics). Metrics are at /metrics.
+    /// (/run/rrul-server/metrics). Metrics are at /metrics.
     #[arg(long, value_name = "ADDRESS", help_heading = "Operation")]
     pub(crate) metrics: Option<String>,
     #[cfg(feature = "log")]

@@ -26,7 +26,7 @@ use crate::outcome::Outcome;
 use crate::tuning::conductor::{Conduct, Session, SessionEnd};
 use crate::tuning::confirmation::confirm;
 use crate::tuning::driver::{self, DriverOptions};
-use crate::tuning::estimate::{LONGEST_LOAD, most_data, rates_words, size_words, test_time};
+use crate::tuning::estimate::{LONGEST_LOAD, most_data, rates_words, size_words};
 use crate::tuning::outside::Outside;
 use crate::tuning::result_words::{class_lines, confirmation_lines, overhead_lines};
 use crate::tuning::session_folder::SessionFolder;
@@ -231,7 +231,7 @@ pub(crate) fn announce(tuning: &TuningPlan, limit: Option<ByteCount>, confirming
     let minutes =
         |time: std::time::Duration| humantime::format_duration(std::time::Duration::from_secs(time.as_secs()));
     let confirmation = confirming.map_or_else(String::new, |plan| {
-        format!(", then two tests of {} to confirm (--no-confirm leaves them out)", minutes(test_time(plan)))
+        format!(", then two tests of {} to confirm (--no-confirm leaves them out)", minutes(plan.usual_length()))
     });
     say(&format!("time: at most {}{confirmation}", minutes(tuning.longest)));
     say(&match most_data(tuning, limit) {

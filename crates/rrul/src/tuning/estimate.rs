@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use rrul_model::flow::Direction;
-use rrul_model::phase::Phase;
-use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperRates, TuningPlan};
 use rrul_model::units::ByteCount;
 
@@ -39,11 +37,6 @@ pub(crate) fn most_data(plan: &TuningPlan, limit: Option<ByteCount>) -> Option<B
     let [up, down] = [highest(Direction::Up)?, highest(Direction::Down)?];
     let octets = (up.0 + down.0) as f64 / 8.0 * plan.longest.as_secs_f64();
     Some(ByteCount(octets as u64))
-}
-
-/// How long a whole test of a plan takes.
-pub(crate) fn test_time(plan: &TestPlan) -> Duration {
-    plan.phases.iter().filter(|phase| phase.phase != Phase::Survey).map(|phase| phase.length).sum()
 }
 
 /// Rates in words: `download 20.0 Mbit/s, upload unshaped`.

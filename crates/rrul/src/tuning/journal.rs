@@ -4,9 +4,9 @@
 //! first. `NAME.lock` is locked while a session may change it. Its process guard has the lock as well, so a session begins
 //! only after that has restored what a killed session left.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,6 +46,7 @@ impl Journal {
     pub(crate) fn lock(folder: &Path, key: &str) -> Result<Self, ShaperError> {
         let failed = |source| ShaperError::Journal { path: folder.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        fs::metadata(folder).and_then(|folder| trusted(&folder)).map_err(failed)?;
         Self::lock_name(folder, &file_name(key), key)
     }
 
@@ -105,7 +106,13 @@ impl Journal {
 
     /// Reads what a session that did not end properly has left.
     pub(crate) fn stale(&self) -> Result<Option<Restoration>, ShaperError> {
-        let text = match fs::read_to_string(self.path()) {
+        let read = || {
+            let mut file = File::open(self.path())?;
+            trusted(&file.metadata()?)?;
+            let mut text = String::new();
+            file.read_to_string(&mut text).map(|_| text)
+        };
+        let text = match read() {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.failed()(error)),
@@ -143,7 +150,11 @@ impl Journal {
 /// Restores every shaper that sessions have left changed; returns their titles. One that is being tuned is an error.
 pub(crate) fn restore_all(folder: &Path, ssh: &str) -> Result<Vec<String>, ShaperError> {
     let failed = |source| ShaperError::Journal { path: folder.to_owned(), source };
-    let entries = match fs::read_dir(folder) {
+    let read = || {
+        trusted(&fs::metadata(folder)?)?;
+        fs::read_dir(folder)
+    };
+    let entries = match read() {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(error)),
@@ -166,6 +177,17 @@ pub(crate) fn restore_all(folder: &Path, ssh: &str) -> Result<Vec<String>, Shape
         }
     }
     first_error.map_or(Ok(restored), Err)
+}
+
+/// Whoever writes a journal has this user run commands: it must be this user, or root.
+fn trusted(metadata: &Metadata) -> io::Result<()> {
+    if [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "it belongs to another user; look at what it says, then remove it",
+    ))
 }
 
 fn restore_one(folder: &Path, name: &str, ssh: &str) -> Result<Option<String>, ShaperError> {

@@ -69,3 +69,29 @@ fn keys_that_look_alike_have_entries_of_their_own() {
     assert_ne!(file_name("root@a"), file_name("root-a"));
     assert!(file_name("command ../../x").chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
 }
+
+/// Root's own journals are in a folder that no other user may write; a user without rights cannot give a file to another one.
+#[test]
+fn a_journal_of_another_user_runs_nothing() {
+    let folder = Folder::new("foreign");
+    let mark = folder.0.join("mark");
+    Journal::lock(&folder.0, "here").unwrap().write(&restoration(&format!("touch {}", mark.display()))).unwrap();
+    let refused = |error: ShaperError| assert!(error.to_string().contains("belongs to another user"), "{error}");
+    let entry = Journal::lock(&folder.0, "here").unwrap().path();
+    let give = |path: &Path, user| std::os::unix::fs::chown(path, Some(user), None);
+    if !rustix::process::geteuid().is_root() {
+        assert!(give(&entry, 0).is_err());
+        return;
+    }
+    give(&entry, 65_534).unwrap();
+    refused(Journal::lock(&folder.0, "here").unwrap().stale().unwrap_err());
+    refused(restore_all(&folder.0, "ssh").unwrap_err());
+    give(&entry, 0).unwrap();
+    give(&folder.0, 65_534).unwrap();
+    refused(restore_all(&folder.0, "ssh").unwrap_err());
+    refused(Journal::lock(&folder.0, "here").unwrap_err());
+    assert!(!mark.exists());
+    give(&folder.0, 0).unwrap();
+    assert_eq!(restore_all(&folder.0, "ssh").unwrap(), ["a shaper"]);
+    assert!(mark.exists());
+}

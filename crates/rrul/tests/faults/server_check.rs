@@ -22,6 +22,21 @@ fn a_server_that_can_run_has_no_problem() {
     assert!(!state.exists(), "nothing is left behind");
 }
 
+/// The files that systemd hands to the service are there only while it runs.
+#[test]
+fn secrets_of_a_service_that_does_not_run_are_no_problem() {
+    let folder = Folder::new();
+    let credential = |name: &str| format!("/run/credentials/rrul-no-such.service/{name}");
+    let (key, tokens) = (credential("server.key"), credential("tokens"));
+    let words = ["server", "--check", "--port", "0", "--listen", "127.0.0.1", "--key", &key, "--tokens", &tokens];
+    let run = end_of(rrul(&folder, &words));
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    for (what, file) in [("key", &key), ("tokens", &tokens)] {
+        let line = format!("note     {what}: {file} is there while the service runs; start it and run this again");
+        assert!(run.stdout.lines().any(|found| found == line), "{}", run.stdout);
+    }
+}
+
 #[test]
 fn each_problem_is_one_line() {
     let folder = Folder::new();

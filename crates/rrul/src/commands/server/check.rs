@@ -133,8 +133,26 @@ fn identity(arguments: &ServerArguments) -> Vec<Finding> {
             findings.extend(certificate(&key, seconds_now()));
             findings
         }
-        Err(failure) => vec![Finding::new(Grade::Problem, "key", failure.to_string())],
+        Err(failure) => {
+            let given = identity_files(arguments).into_iter().flatten().find_map(|path| not_yet("key", path));
+            vec![given.unwrap_or_else(|| Finding::new(Grade::Problem, "key", failure.to_string()))]
+        }
     }
+}
+
+fn identity_files(arguments: &ServerArguments) -> [Option<&Path>; 3] {
+    #[cfg(feature = "certificates")]
+    let certificate = [arguments.certificate.as_deref(), arguments.certificate_key.as_deref()];
+    #[cfg(not(feature = "certificates"))]
+    let certificate = [None, None];
+    [arguments.key.as_deref(), certificate[0], certificate[1]]
+}
+
+/// A file that the service manager is to provide, and that is not there while the service does not run.
+fn not_yet(what: &'static str, path: &Path) -> Option<Finding> {
+    let missing = secret_files::is_credential(path) && !path.exists();
+    let words = || format!("{} is there while the service runs; start it and run this again", path.display());
+    missing.then(|| Finding::new(Grade::Note, what, words()))
 }
 
 #[cfg(feature = "certificates")]
@@ -157,7 +175,10 @@ fn certificate(key: &ServerKey, now: u64) -> Option<Finding> {
 fn tokens(path: &Path) -> Finding {
     let list = match AccessFile::open(path.to_owned()) {
         Ok(file) => file.list(),
-        Err(failure) => return Finding::new(Grade::Problem, "tokens", failure.to_string()),
+        Err(failure) => {
+            let problem = || Finding::new(Grade::Problem, "tokens", failure.to_string());
+            return not_yet("tokens", path).unwrap_or_else(problem);
+        }
     };
     let list = list.lock().unwrap_or_else(PoisonError::into_inner);
     let expired: Vec<&str> = list.expired(seconds_now()).collect();

@@ -1,8 +1,10 @@
-//! What a server that root starts gives up before it serves strangers: every right of root but a few, and all files but its own.
+//! What a server that root starts gives up before it serves strangers: every right of root but a few, and all folders but those of
+//! its own files.
 //!
 //! It stays the user root, so that it can read its key and write its state. Without capabilities that user still owns most files
 //! of a host; Landlock keeps the server from them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,10 @@ const KNOWN: ABI = ABI::V6;
 /// Where the kernel describes the host, for the environment of a test.
 const HOST: [&str; 3] = ["/proc", "/sys", "/run/systemd"];
 
+/// Folders in which other programs of root find what they run. A server that may write there has kept the rights of root.
+const OF_THE_SYSTEM: [&str; 10] =
+    ["/", "/boot", "/etc", "/home", "/root", "/run", "/usr", "/var", "/var/lib", "/run/systemd"];
+
 /// Ports below this take CAP_NET_BIND_SERVICE.
 const FREE_PORTS: u16 = 1024;
 
@@ -35,6 +41,8 @@ pub(crate) enum RightsError {
     Capabilities(io::Error),
     #[error("cannot confine the server to its files ({0}); start it as another user")]
     Files(#[from] RulesetError),
+    #[error("{}: a server that root starts does not write to this folder; use one of its own, such as /var/lib/rrul-server", .0.display())]
+    Shared(PathBuf),
 }
 
 /// Gives up what the calling thread, and those that it starts, need not. Says what is left; nothing where root has not started it.
@@ -51,11 +59,29 @@ pub(crate) fn give_up(arguments: &ServerArguments) -> Result<Option<String>, Rig
     };
     set_no_new_privs(true).map_err(|error| RightsError::Capabilities(error.into()))?;
     set_capabilities(None, kept).map_err(|error| RightsError::Capabilities(error.into()))?;
-    let is_confined = confine(&read_folders(arguments), &written_folders(arguments))?;
+    let (read, written) = (read_folders(arguments), written_folders(arguments));
+    if let Some(folder) = written.iter().find(|folder| is_of_the_system(folder)) {
+        return Err(RightsError::Shared(folder.clone()));
+    }
+    let is_confined = confine(&read, &written)?;
     let names: Vec<String> = kept.effective.iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
     let names = if names.is_empty() { "no right of root".to_owned() } else { names.join(", ") };
-    let files = if is_confined { "its own files" } else { "all files of root, because this kernel has no Landlock" };
+    let files = match (is_confined, folder_words(read.into_iter().chain(written))) {
+        (false, _) => "all files of root, because this kernel has no Landlock".to_owned(),
+        (true, folders) if folders.is_empty() => "no file".to_owned(),
+        (true, folders) => format!("the files in {folders}"),
+    };
     Ok(Some(format!("started by root: keeps {names} and {files}")))
+}
+
+/// These folders, each once.
+fn folder_words(folders: impl Iterator<Item = PathBuf>) -> String {
+    let names: BTreeSet<String> = folders.map(|folder| folder.display().to_string()).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+fn is_of_the_system(folder: &Path) -> bool {
+    fs::canonicalize(folder).is_ok_and(|folder| OF_THE_SYSTEM.iter().any(|one| folder == Path::new(one)))
 }
 
 /// Capabilities that a server has a use for.
@@ -104,6 +130,13 @@ fn folders(file: &Path) -> Vec<PathBuf> {
 /// Whether the kernel keeps the calling thread from all other files.
 fn confine(read: &[PathBuf], written: &[PathBuf]) -> Result<bool, RulesetError> {
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;
+    // A new file that takes the place of the old one, and a socket.
+    let replacing = AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::MakeSock
+        | AccessFs::RemoveFile
+        | AccessFs::Refer;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?
@@ -111,7 +144,7 @@ fn confine(read: &[PathBuf], written: &[PathBuf]) -> Result<bool, RulesetError> 
         .create()?
         .add_rules(path_beneath_rules(HOST, reading))?
         .add_rules(path_beneath_rules(read, reading))?
-        .add_rules(path_beneath_rules(written, AccessFs::from_all(KNOWN) & !AccessFs::Execute))?
+        .add_rules(path_beneath_rules(written, reading | replacing))?
         .restrict_self()?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
@@ -160,6 +193,15 @@ mod tests {
                 "this kernel has no Landlock",
             ),
         }
+    }
+
+    #[test]
+    fn folders_from_which_root_runs_programs_are_written_by_no_server() {
+        let shared = ["/etc", "/var/lib/../lib", "/", "/run"].map(|folder| is_of_the_system(Path::new(folder)));
+        assert_eq!(shared, [true; 4]);
+        let own = std::env::temp_dir();
+        assert!(!is_of_the_system(&own) && !is_of_the_system(Path::new("/nowhere/rrul")));
+        assert_eq!(folder_words([own.clone(), own.clone()].into_iter()), own.display().to_string());
     }
 
     #[test]
