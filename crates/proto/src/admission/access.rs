@@ -158,7 +158,9 @@ impl AccessList {
             title: Title::Token,
             name: token.name.clone(),
             #[cfg(feature = "tickets")]
-            quota: token.quota,
+            line: token.quota,
+            #[cfg(feature = "tickets")]
+            ticket: QuotaClass::default(),
         })
     }
 

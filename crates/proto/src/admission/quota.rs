@@ -14,9 +14,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::prefix::Prefix;
-#[cfg(feature = "tickets")]
-use super::quota_class::BearerId;
 use super::quota_class::OwnQuota;
+#[cfg(feature = "tickets")]
+use super::quota_class::{BearerId, QuotaClass};
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -260,10 +260,12 @@ impl Quota {
     fn account(&mut self, address: IpAddr, own: Option<OwnQuota>, now: u64) -> Account<'_> {
         let QuotaLimits { tests_per_hour, octets_per_day, .. } = self.limits;
         #[cfg(feature = "tickets")]
-        if let Some(OwnQuota { bearer, class }) = own {
+        if let Some(own) = own {
+            let network = QuotaClass { tests_per_hour: Some(tests_per_hour), octets_per_day: Some(octets_per_day) };
+            let class = own.granted(network);
             make_room(&mut self.bearers, now);
             return Account {
-                usage: self.bearers.entry(bearer).or_default(),
+                usage: self.bearers.entry(own.bearer).or_default(),
                 party: Party::Bearer,
                 tests_per_hour: class.tests_per_hour.unwrap_or(tests_per_hour),
                 octets_per_day: class.octets_per_day.unwrap_or(octets_per_day),
@@ -427,7 +429,6 @@ mod tests {
     #[cfg(feature = "tickets")]
     mod of_bearers {
         use super::*;
-        use crate::admission::quota_class::QuotaClass;
 
         fn own(bearer: u8, tests_per_hour: Option<u32>, octets_per_day: Option<u64>) -> Option<OwnQuota> {
             OwnQuota::new(BearerId([bearer; 32]), QuotaClass { tests_per_hour, octets_per_day })
@@ -458,6 +459,23 @@ mod tests {
             let bob = own(2, None, Some(0));
             assert!(quota.spend(host(1, 1), bob, 100_000_000_000, NOW), "0 is no limit");
             assert_eq!((0..50).filter(|_| quota.begin(host(1, 1), bob, NOW).is_ok()).count(), 16);
+        }
+
+        #[test]
+        fn a_ticket_exceeds_the_quota_of_networks_only_where_the_issuers_line_does() {
+            let class = |tests_per_hour| QuotaClass { tests_per_hour, octets_per_day: tests_per_hour.map(u64::from) };
+            for (bearer, (line, ticket, granted)) in
+                (1..).zip([(None, Some(40), 16), (None, Some(0), 16), (None, Some(5), 5), (Some(40), Some(0), 40)])
+            {
+                let own = OwnQuota::with_ticket(BearerId([bearer; 32]), class(line), class(ticket));
+                let mut quota = Quota::new(LIMITS);
+                let begun = (0..50).filter(|_| quota.begin(host(1, 1), own, NOW).is_ok()).count();
+                assert_eq!(begun, granted, "{line:?} {ticket:?}");
+            }
+            let unlimited = OwnQuota::with_ticket(BearerId([9; 32]), QuotaClass::default(), class(Some(0)));
+            assert!(!Quota::new(LIMITS).spend(host(1, 1), unlimited, LIMITS.octets_per_day, NOW));
+            let mut open = Quota::new(QuotaLimits::NONE);
+            assert!((0..50).all(|_| open.begin(host(1, 1), unlimited, NOW).is_ok()), "networks have no limit here");
         }
 
         #[test]

@@ -23,6 +23,15 @@ impl QuotaClass {
             octets_per_day: smaller(self.octets_per_day, most.octets_per_day),
         }
     }
+
+    /// These figures, and those of `others` for what this has none for.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            tests_per_hour: self.tests_per_hour.or(others.tests_per_hour),
+            octets_per_day: self.octets_per_day.or(others.octets_per_day),
+        }
+    }
 }
 
 fn smaller<T: Copy + Ord + Default>(own: Option<T>, most: Option<T>) -> Option<T> {
@@ -38,14 +47,29 @@ fn smaller<T: Copy + Ord + Default>(own: Option<T>, most: Option<T>) -> Option<T
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnQuota {
     pub(super) bearer: BearerId,
-    pub(super) class: QuotaClass,
+    /// What its line of the list grants: that of its token or key, or of the issuer of its ticket.
+    line: QuotaClass,
+    /// What its ticket asks for; no figure of a token or a key.
+    ticket: QuotaClass,
 }
 
 #[cfg(feature = "tickets")]
 impl OwnQuota {
-    /// The quota of a bearer, where its class has a figure.
-    pub fn new(bearer: BearerId, class: QuotaClass) -> Option<Self> {
-        (class != QuotaClass::default()).then_some(Self { bearer, class })
+    /// The quota of a token or a key whose line has these figures; `None` where it has none.
+    pub fn new(bearer: BearerId, line: QuotaClass) -> Option<Self> {
+        Self::with_ticket(bearer, line, QuotaClass::default())
+    }
+
+    /// The same with a ticket of the issuer whose line it is. `None` where neither has a figure.
+    pub fn with_ticket(bearer: BearerId, line: QuotaClass, ticket: QuotaClass) -> Option<Self> {
+        let has_figure = line != QuotaClass::default() || ticket != QuotaClass::default();
+        has_figure.then_some(Self { bearer, line, ticket })
+    }
+
+    /// What it may use where a network may use this much. A ticket never exceeds the issuer's line, which grants as much as a network
+    /// may where it has no figure: only the operator can grant more.
+    pub fn granted(self, network: QuotaClass) -> QuotaClass {
+        self.ticket.capped(self.line.or(network))
     }
 }
 

@@ -12,8 +12,12 @@ pub struct Bearer {
     pub(super) id: BearerId,
     pub(super) title: Title,
     pub name: String,
+    /// What its line of the list grants.
     #[cfg(feature = "tickets")]
-    pub(super) quota: QuotaClass,
+    pub(super) line: QuotaClass,
+    /// What its ticket asks for.
+    #[cfg(feature = "tickets")]
+    pub(super) ticket: QuotaClass,
 }
 
 /// By what a bearer has access.
@@ -37,7 +41,7 @@ impl Bearer {
     /// What it may use in place of what its network may, where it has a quota of its own.
     pub fn own_quota(&self) -> Option<OwnQuota> {
         #[cfg(feature = "tickets")]
-        return OwnQuota::new(self.id, self.quota);
+        return OwnQuota::with_ticket(self.id, self.line, self.ticket);
         #[cfg(not(feature = "tickets"))]
         None
     }

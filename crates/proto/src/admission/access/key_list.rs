@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::bearer::{Bearer, Title};
 use super::challenge::Challenge;
 use super::signing_key::{PublicKey, Signature, SigningKey};
-use super::ticket::{Ticket, TicketError};
+use super::ticket::{Ticket, TicketError, TicketTerms};
 use crate::admission::quota_class::QuotaClass;
 
 /// What the proof of a key is about, so that it is of no use elsewhere.
@@ -101,7 +101,8 @@ impl KeyList {
         }
         match (entry(&self.clients, key, now), &proof.ticket) {
             (Some(listed), _) if !listed.has_expired(now) => {
-                Ok(Bearer { id: key.id(), title: Title::Key, name: listed.name.clone(), quota: listed.quota })
+                let (name, ticket) = (listed.name.clone(), QuotaClass::default());
+                Ok(Bearer { id: key.id(), title: Title::Key, name, line: listed.quota, ticket })
             }
             (_, Some(ticket)) => self.holder(key, ticket, now),
             (Some(_), None) => Err(KeyRefusal::Expired),
@@ -125,8 +126,9 @@ impl KeyList {
         if now >= ticket.terms.expires {
             return Err(KeyRefusal::TicketExpired);
         }
-        let quota = ticket.terms.quota.capped(issuer.quota);
-        Ok(Bearer { id: key.id(), title: Title::Ticket { issuer: issuer.key }, name: ticket.terms.name, quota })
+        let TicketTerms { name, quota, .. } = ticket.terms;
+        let title = Title::Ticket { issuer: issuer.key };
+        Ok(Bearer { id: key.id(), title, name, line: issuer.quota, ticket: quota })
     }
 
     /// Whether the list still accepts what a session was opened with.

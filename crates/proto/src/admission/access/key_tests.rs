@@ -4,7 +4,7 @@ use super::{
     AccessAnswer, AccessError, AccessList, AccessToken, Challenge, Credentials, KeyList, KeyRefusal, ListedKey, Secret,
     SigningKey, Ticket, TicketError, TicketTerms,
 };
-use crate::admission::quota_class::{BearerId, OwnQuota, QuotaClass};
+use crate::admission::quota_class::QuotaClass;
 
 const CHALLENGE: Challenge = Challenge([7; 32]);
 const BINDING: &[u8] = b"tls";
@@ -165,17 +165,21 @@ fn an_issuer_that_leaves_the_list_and_a_holder_that_is_revoked_end_their_session
 
 #[test]
 fn a_ticket_grants_its_quota_and_no_more_than_its_issuer_may() {
+    let network = class(Some(16), Some(50_000));
     let granted = |own: QuotaClass, most: QuotaClass| {
         let issuers = vec![listed(OFFICE, "office", None, most)];
-        of_bob(&list(KeyList { issuers, ..keys() }), ticket(OFFICE, BOB, own), NOW).unwrap().own_quota()
+        let bob = of_bob(&list(KeyList { issuers, ..keys() }), ticket(OFFICE, BOB, own), NOW).unwrap();
+        bob.own_quota().map(|own| own.granted(network))
     };
-    let id = BearerId(SigningKey::numbered(BOB).public().0);
-    assert_eq!(granted(class(None, None), class(None, None)), None);
-    assert_eq!(granted(class(Some(40), None), class(None, None)), OwnQuota::new(id, class(Some(40), None)));
+    assert_eq!(granted(class(None, None), class(None, None)), None, "that of its network");
+    // A line without figures grants as much as a network may.
+    assert_eq!(granted(class(Some(40), None), class(None, None)), Some(network));
+    assert_eq!(granted(class(Some(0), Some(0)), class(None, None)), Some(network));
+    assert_eq!(granted(class(Some(3), None), class(None, None)), Some(class(Some(3), Some(50_000))));
     let most = class(Some(20), Some(1_000_000));
-    assert_eq!(granted(class(Some(40), Some(5)), most), OwnQuota::new(id, class(Some(20), Some(5))));
-    assert_eq!(granted(class(Some(0), Some(0)), most), OwnQuota::new(id, most), "no limit is more than any");
-    assert_eq!(granted(class(None, None), most), OwnQuota::new(id, most));
+    assert_eq!(granted(class(Some(40), Some(5)), most), Some(class(Some(20), Some(5))));
+    assert_eq!(granted(class(Some(0), Some(0)), most), Some(most), "no limit is more than any");
+    assert_eq!(granted(class(None, None), most), Some(most));
 }
 
 #[test]
