@@ -94,6 +94,9 @@ struct Usage {
 
 impl Usage {
     fn forget(&mut self, now: u64) {
+        // Counted by a clock that was ahead: as old as now, or the network would have used it until that time.
+        self.tests.iter_mut().for_each(|(minute, _)| *minute = (*minute).min(now / MINUTE));
+        self.octets.iter_mut().for_each(|(hour, _)| *hour = (*hour).min(now / HOUR));
         self.tests.retain(|(minute, _)| (minute + 1) * MINUTE + HOUR > now);
         self.octets.retain(|(hour, _)| (hour + 1) * HOUR + DAY > now);
     }
@@ -414,6 +417,26 @@ mod tests {
         assert!(again.begin(host(1, 1), None, NOW + 60).is_err());
         assert!(again.begin(host(1, 1), None, NOW + HOUR + MINUTE).is_ok());
         assert!(Quota::from_json(LIMITS, "{\"all\":").is_err());
+    }
+
+    #[test]
+    fn what_a_clock_that_was_ahead_has_counted_is_forgotten_in_time() {
+        let ahead = NOW + 300 * DAY;
+        let mut quota = Quota::new(LIMITS);
+        (0..16).for_each(|_| quota.begin(host(1, 1), None, ahead).unwrap());
+        quota.spend(host(2, 1), None, LIMITS.octets_per_day, ahead);
+        // The server starts again with the right time.
+        let mut quota = Quota::from_json(LIMITS, &quota.to_json().unwrap()).unwrap();
+        let Err(QuotaError::Tests { retry_after, .. }) = quota.begin(host(1, 1), None, NOW) else {
+            panic!("what was used stays used");
+        };
+        assert!(retry_after.as_secs() <= HOUR + MINUTE, "{retry_after:?}");
+        assert!(matches!(quota.begin(host(2, 1), None, NOW), Err(QuotaError::Octets { .. })));
+        assert!(quota.begin(host(1, 1), None, NOW + HOUR + MINUTE).is_ok());
+        assert!(quota.begin(host(2, 1), None, NOW + DAY + HOUR).is_ok());
+        let endless = format!("{{\"all\":{{\"tests\":[[{0},100]],\"octets\":[[{0},1]]}},\"networks\":[]}}", u64::MAX);
+        let mut quota = Quota::from_json(LIMITS, &endless).unwrap();
+        assert!(matches!(quota.begin(host(1, 1), None, NOW), Err(QuotaError::AllTests { .. })));
     }
 
     #[test]
