@@ -1,8 +1,11 @@
 //! Whose load is next: tests that fill a path run one after another, or together within what the operator allows.
 //!
-//! Networks take turns: each test that waits is as far behind as its network has asked for before (start-time fair queueing,
-//! Goyal, Vin and Cheng 1996, with the length of a test as its cost). So a network that asks for much waits behind its own tests. And
-//! one that has loaded for long of late gives way to one that has waited.
+//! Networks take turns: each test that waits is as far behind as its network has loaded, and asked for, before it (start-time fair
+//! queueing, Goyal, Vin and Cheng 1996, with the length of a test as its cost). So a network that asks for much waits behind its own
+//! tests. And one that has loaded for long of late gives way to one that has waited.
+//!
+//! Providers take turns first, and then the networks of the provider whose turn it is: who has many networks of one provider gains
+//! little by it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -86,10 +89,82 @@ pub struct Place {
     pub wait: Duration,
 }
 
+/// Networks of one provider that have turns as if the provider had no others.
+const NETWORKS_OF_A_PROVIDER: u32 = 4;
+
+/// Networks whose turns are remembered while they do not wait.
+const MOST_NETWORKS: usize = 4096;
+
+/// Who takes turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Network {
+    party: Prefix,
+    provider: Prefix,
+}
+
+impl Network {
+    fn of(address: IpAddr) -> Self {
+        Self { party: Prefix::party_of(address), provider: Prefix::provider_of(address) }
+    }
+}
+
+/// A turn: the lowest is next. Nanoseconds of load that a network was ahead, and whether it had loaded before: one that had not goes
+/// before others of the same turn.
+type Turn = (u128, bool);
+
+/// Turns of networks that share something.
+#[derive(Debug, Default)]
+struct Turns {
+    /// Turn of the test that was granted last.
+    serving: u128,
+    /// The next turn of networks that wait, or that are ahead.
+    next: HashMap<Prefix, Turn>,
+}
+
+impl Turns {
+    /// A network begins to wait: it has saved up nothing while it did not.
+    fn begin(&mut self, network: Prefix) {
+        let next = self.next.entry(network).or_default();
+        if next.0 <= self.serving {
+            *next = (self.serving, false);
+        }
+    }
+
+    /// The turn of a test behind so much that the network waits for; adds what the test costs.
+    fn behind(&self, network: Prefix, ahead: &mut u128, cost: u128) -> Turn {
+        let (next, has_loaded) = self.next.get(&network).copied().unwrap_or_default();
+        let turn = (next.saturating_add(*ahead), has_loaded || *ahead > 0);
+        *ahead = ahead.saturating_add(cost);
+        turn
+    }
+
+    /// A test of this network is granted.
+    fn charge(&mut self, network: Prefix, cost: u128) {
+        let (next, has_loaded) = self.next.entry(network).or_default();
+        self.serving = self.serving.max(*next);
+        *next = next.saturating_add(cost);
+        *has_loaded = true;
+    }
+
+    /// It has ended and leaves so much of that unused. Before a network that has just come, this brings it nowhere.
+    fn give_back(&mut self, network: Prefix, unused: u128) {
+        if let Some((next, _)) = self.next.get_mut(&network) {
+            *next = next.saturating_sub(unused).max((*next).min(self.serving));
+        }
+    }
+
+    /// Forgets networks that neither wait nor are ahead; all that do not wait when they are too many.
+    fn forget(&mut self, waits: impl Fn(&Prefix) -> bool) {
+        let is_crowded = self.next.len() > MOST_NETWORKS;
+        self.next.retain(|network, (next, _)| *next > self.serving && !is_crowded || waits(network));
+    }
+}
+
 #[derive(Debug)]
 struct Running {
     test: u64,
-    network: Prefix,
+    network: Network,
+    weight: u32,
     rate: Option<u64>,
     ends: i64,
     /// Up to when its time is counted.
@@ -99,14 +174,15 @@ struct Running {
 #[derive(Debug)]
 struct Waiting {
     test: u64,
-    network: Prefix,
+    network: Network,
     demand: Demand,
     /// When it was first seen to wait.
     since: Option<i64>,
-    /// Its turn: the lowest is next. Nanoseconds of load that its network was ahead.
-    turn: u128,
-    /// Whether its network had asked for nothing that it has not had by then: it goes before others of the same turn.
-    is_fresh: bool,
+    /// How many have asked before it.
+    number: u64,
+    turn: Turn,
+    /// How many networks of its provider have turns beside each other.
+    weight: u32,
 }
 
 /// The tests that load, and those that wait for it. Times are nanoseconds of any monotonic clock.
@@ -117,11 +193,13 @@ pub struct LoadQueue {
     running: Vec<Running>,
     /// In the order of their turns.
     waiting: Vec<Waiting>,
-    /// Turn of the test that was granted last.
-    now_serving: u128,
-    /// Up to which turn each network has asked.
-    asked: HashMap<Prefix, u128>,
-    /// Of networks that have loaded within the last hour.
+    /// How many tests have asked.
+    asked: u64,
+    /// Turns of providers.
+    providers: Turns,
+    /// Turns of the networks of each provider.
+    parties: HashMap<Prefix, Turns>,
+    /// Of networks and providers that have loaded within the last hour.
     loaded: HashMap<Prefix, Loaded>,
 }
 
@@ -146,14 +224,47 @@ impl LoadQueue {
         if self.runs(test) || self.waiting.iter().any(|waiting| waiting.test == test) {
             return;
         }
-        let network = Prefix::party_of(address);
-        let is_fresh = !self.asked.contains_key(&network);
-        let asked = self.asked.entry(network).or_insert(0);
-        let turn = self.now_serving.max(*asked);
-        *asked = turn.saturating_add(demand.length.as_nanos());
-        // Behind all that have the same turn: they came before.
-        let place = self.waiting.partition_point(|waiting| (waiting.turn, !waiting.is_fresh) <= (turn, !is_fresh));
-        self.waiting.insert(place, Waiting { test, network, demand, since: None, turn, is_fresh });
+        let network = Network::of(address);
+        let Network { party, provider } = network;
+        if self.waiting.iter().all(|waiting| waiting.network.provider != provider) {
+            self.providers.begin(provider);
+        }
+        if self.waiting.iter().all(|waiting| waiting.network.party != party) {
+            self.parties.entry(provider).or_default().begin(party);
+        }
+        let number = self.asked;
+        self.asked += 1;
+        self.waiting.push(Waiting { test, network, demand, since: None, number, turn: Turn::default(), weight: 1 });
+        self.arrange();
+    }
+
+    /// Puts those that wait in the order of their turns. Only what networks have loaded, and what waits now, counts: who has asked and left
+    /// has cost its network nothing.
+    fn arrange(&mut self) {
+        self.waiting.sort_unstable_by_key(|waiting| waiting.number);
+        let mut ahead: HashMap<Prefix, u128> = HashMap::new();
+        let mut networks: HashMap<Prefix, u32> = HashMap::new();
+        for Waiting { network: Network { party, provider }, demand, turn, .. } in &mut self.waiting {
+            let ahead = ahead.entry(*party).or_insert_with(|| {
+                *networks.entry(*provider).or_default() += 1;
+                0
+            });
+            let turns = self.parties.entry(*provider).or_default();
+            *turn = turns.behind(*party, ahead, demand.length.as_nanos());
+        }
+        // Stable: of one turn, who has asked first.
+        self.waiting.sort_by_key(|waiting| waiting.turn);
+        // In this order the tests of a provider have the turns of their provider.
+        for Waiting { network: Network { provider, .. }, demand, turn, weight, .. } in &mut self.waiting {
+            *weight = networks.get(provider).map_or(1, |count| *count.min(&NETWORKS_OF_A_PROVIDER));
+            let cost = demand.length.as_nanos() / u128::from(*weight);
+            *turn = self.providers.behind(*provider, ahead.entry(*provider).or_default(), cost);
+        }
+        self.waiting.sort_by_key(|waiting| (waiting.turn, waiting.number));
+        let waits = |network: &Prefix| ahead.contains_key(network);
+        self.providers.forget(waits);
+        self.parties.values_mut().for_each(|turns| turns.forget(waits));
+        self.parties.retain(|_, turns| !turns.next.is_empty());
     }
 
     /// Grants every test whose turn has come, and returns them in order.
@@ -161,15 +272,15 @@ impl LoadQueue {
         self.count_time(now);
         let mut granted = Vec::new();
         while self.waiting.first().is_some_and(|next| self.has_room(next.demand)) {
-            let Waiting { test, network, demand, turn, .. } = self.waiting.remove(0);
+            let Waiting { test, network, demand, weight, .. } = self.waiting.remove(0);
+            let cost = demand.length.as_nanos();
+            self.providers.charge(network.provider, cost / u128::from(weight));
+            self.parties.entry(network.provider).or_default().charge(network.party, cost);
             let length = i64::try_from(demand.length.as_nanos()).unwrap_or(i64::MAX);
             let (rate, ends) = (demand.rate, now.saturating_add(length));
-            self.running.push(Running { test, network, rate, ends, counted: now });
-            self.now_serving = self.now_serving.max(turn);
+            self.running.push(Running { test, network, weight, rate, ends, counted: now });
             granted.push(test);
         }
-        let serving = self.now_serving;
-        self.asked.retain(|_, turn| *turn > serving);
         for waiting in &mut self.waiting {
             waiting.since.get_or_insert(now);
         }
@@ -181,38 +292,57 @@ impl LoadQueue {
         for Running { network, counted, .. } in &mut self.running {
             let took = now.saturating_sub(*counted).max(0);
             *counted = now.max(*counted);
-            let loaded = self.loaded.entry(*network).or_default();
-            let level = self.giving_way.left(*loaded, now).saturating_add(took);
-            // No more than what leaks out in an hour more than a share: then the network has a share again.
-            *loaded = Loaded { level: level.min(nanoseconds(self.giving_way.share).saturating_mul(2)), at: now };
+            for (network, giving_way) in self.giving_way.levels(*network) {
+                let loaded = self.loaded.entry(network).or_default();
+                let level = giving_way.left(*loaded, now).saturating_add(took);
+                // No more than what leaks out in an hour more than a share: then the network has a share again.
+                *loaded = Loaded { level: level.min(nanoseconds(giving_way.share).saturating_mul(2)), at: now };
+            }
         }
         let giving_way = self.giving_way;
-        self.loaded.retain(|_, loaded| giving_way.left(*loaded, now) > 0);
+        self.loaded.retain(|network, loaded| giving_way.at_level(*network).left(*loaded, now) > 0);
     }
 
     /// Whether a test that runs is to end: its network has had its share of late, and one that has not has waited for long.
     pub fn gives_way(&mut self, test: u64, now: i64) -> bool {
         self.count_time(now);
         let Some(running) = self.running.iter().find(|running| running.test == test) else { return false };
-        let share = nanoseconds(self.giving_way.share);
-        let has_had_share = |network: &Prefix| {
-            self.loaded.get(network).is_some_and(|loaded| self.giving_way.left(*loaded, now) > share)
+        let (giving_way, ours) = (self.giving_way, running.network);
+        // Networks of one provider are compared by themselves: their provider's share is that of both.
+        let has_had_share = |network: Network, other: Network| {
+            let levels = giving_way.levels(network).into_iter().filter(|(prefix, _)| *prefix != other.provider);
+            levels.into_iter().any(|(prefix, giving_way)| {
+                let loaded = self.loaded.get(&prefix).copied().unwrap_or_default();
+                giving_way.left(loaded, now) > nanoseconds(giving_way.share)
+            })
         };
-        let patience = nanoseconds(self.giving_way.patience);
+        let patience = nanoseconds(giving_way.patience);
         let has_waited = |since: Option<i64>| since.is_some_and(|since| now.saturating_sub(since) >= patience);
         let is_kept_waiting = |waiting: &Waiting| {
-            waiting.network != running.network && has_waited(waiting.since) && !has_had_share(&waiting.network)
+            let theirs = waiting.network;
+            theirs.party != ours.party
+                && has_waited(waiting.since)
+                && has_had_share(ours, theirs)
+                && !has_had_share(theirs, ours)
         };
-        has_had_share(&running.network) && self.waiting.iter().any(is_kept_waiting)
+        self.waiting.iter().any(is_kept_waiting)
     }
 
     /// A test has ended, or waits no longer.
     pub fn leave(&mut self, test: u64) {
-        self.running.retain(|running| running.test != test);
+        for Running { network, weight, ends, counted, .. } in
+            self.running.extract_if(.., |running| running.test == test)
+        {
+            let unused = u128::from(ends.saturating_sub(counted).max(0).cast_unsigned());
+            self.providers.give_back(network.provider, unused / u128::from(weight));
+            self.parties.entry(network.provider).or_default().give_back(network.party, unused);
+        }
         self.waiting.retain(|waiting| waiting.test != test);
         if self.waiting.is_empty() && self.running.is_empty() {
-            self.asked.clear();
+            self.providers = Turns::default();
+            self.parties.clear();
         }
+        self.arrange();
     }
 
     /// Whether this test has been granted its load and has not left.
@@ -250,6 +380,18 @@ impl LoadQueue {
 }
 
 impl GivingWay {
+    /// A network and its provider, each with what it may load.
+    fn levels(self, network: Network) -> [(Prefix, Self); 2] {
+        [network.party, network.provider].map(|prefix| (prefix, self.at_level(prefix)))
+    }
+
+    /// The rule for a network of this size: a provider has the share of several networks.
+    fn at_level(self, network: Prefix) -> Self {
+        let is_provider = network == Prefix::provider_of(network.address);
+        let networks = if is_provider { NETWORKS_OF_A_PROVIDER } else { 1 };
+        Self { share: self.share.saturating_mul(networks), ..self }
+    }
+
     /// What is left of the time that a network has loaded.
     fn left(self, loaded: Loaded, now: i64) -> i64 {
         let passed = i128::from(now.saturating_sub(loaded.at).max(0));
@@ -296,7 +438,7 @@ mod tests {
             queue.leave(granted[0]);
         }
         assert_eq!(order, (0..10).collect::<Vec<_>>());
-        assert!(!queue.is_wanted() && queue.asked.is_empty());
+        assert!(!queue.is_wanted() && queue.providers.next.is_empty() && queue.parties.is_empty());
     }
 
     #[test]
@@ -434,20 +576,125 @@ mod tests {
         for test in 0..20 {
             queue.ask(test, host(1, 1), of_seconds(60));
         }
-        for _ in 0..10 {
-            let granted = queue.grant(0)[0];
+        // Each takes its whole time.
+        let mut minute = 0;
+        let mut serve = |queue: &mut LoadQueue| {
+            let granted = queue.grant(minute * 60 * SECOND)[0];
+            minute += 1;
+            queue.count_time(minute * 60 * SECOND);
             queue.leave(granted);
+            granted
+        };
+        for _ in 0..10 {
+            serve(&mut queue);
         }
         (100..103).for_each(|test| queue.ask(test, host(2, 1), of_seconds(60)));
-        let order: Vec<u64> = (0..6)
-            .map(|_| {
-                let granted = queue.grant(0)[0];
+        let order: Vec<u64> = (0..6).map(|_| serve(&mut queue)).collect();
+        assert_eq!(order.iter().filter(|test| **test >= 100).count(), 3, "{order:?}");
+        assert!(order[..3].iter().any(|test| *test < 100), "the other network has its turns, too: {order:?}");
+    }
+
+    #[test]
+    fn who_asks_and_leaves_costs_its_network_nothing() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        (0..3).for_each(|test| queue.ask(test, host(1, 1), of_seconds(600)));
+        assert_eq!(queue.grant(0), vec![0_u64]);
+        for second in 0..100 {
+            queue.ask(50, host(2, 66), of_seconds(600));
+            assert!(queue.grant(second * SECOND).is_empty());
+            queue.leave(50);
+        }
+        queue.ask(98, host(2, 1), of_seconds(16));
+        queue.ask(99, host(3, 1), of_seconds(16));
+        assert_eq!(queue.place(98, 0).unwrap().position, 1);
+        assert_eq!(queue.place(99, 0).unwrap().position, 2);
+    }
+
+    #[test]
+    fn a_test_that_ends_early_costs_its_network_what_it_took() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        (0..3).for_each(|test| queue.ask(test, host(1, 1), of_seconds(60)));
+        queue.grant(0);
+        queue.ask(50, host(2, 66), of_seconds(600));
+        queue.leave(0);
+        assert_eq!(queue.grant(0), vec![50_u64]);
+        queue.count_time(10 * SECOND);
+        queue.leave(50);
+        // Ten seconds, where the other network has had none: it goes first, and then they take turns.
+        (98..100).for_each(|test| queue.ask(test, host(2, 1), of_seconds(16)));
+        let order: Vec<u64> = (0..4)
+            .map(|minute| {
+                let granted = queue.grant(minute * 60 * SECOND)[0];
+                queue.count_time((minute + 1) * 60 * SECOND);
                 queue.leave(granted);
                 granted
             })
             .collect();
-        assert_eq!(order.iter().filter(|test| **test >= 100).count(), 3, "{order:?}");
-        assert!(order[..3].iter().any(|test| *test < 100), "the other network has its turns, too: {order:?}");
+        assert_eq!(order, [1, 98, 99, 2]);
+    }
+
+    /// An address of this network of one of two providers.
+    fn site(provider: u16, network: u16) -> IpAddr {
+        IpAddr::from([0x2001, provider, network, 0, 0, 0, 0, 1])
+    }
+
+    /// 256 tests of ten minutes wait, each of another network of one provider, and another follows each that ends. How long a test of
+    /// another provider waits that asks at this second.
+    fn waits_beside_a_whole_provider(arrival: i64) -> i64 {
+        const TEST: i64 = 600;
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        let mut running: Option<(u64, i64)> = None;
+        let ask = |queue: &mut LoadQueue, test: u16| {
+            queue.ask(test.into(), site(0xdb8, test), of_seconds(TEST.cast_unsigned()));
+        };
+        (0..256).for_each(|test| ask(&mut queue, test));
+        let mut next = 256;
+        let waited = (0..).find_map(|second| {
+            let now = second * SECOND;
+            if second == arrival {
+                queue.ask(u64::MAX, site(0xdb9, 1), of_seconds(16));
+            }
+            if let Some((test, ends)) = running
+                && (ends <= second || queue.gives_way(test, now))
+            {
+                queue.count_time(now);
+                queue.leave(test);
+                running = None;
+                ask(&mut queue, next);
+                next += 1;
+            }
+            for test in queue.grant(now) {
+                running = Some((test, second + TEST));
+            }
+            queue.runs(u64::MAX).then_some(second - arrival)
+        });
+        waited.unwrap_or_default()
+    }
+
+    #[test]
+    fn beside_all_networks_of_a_provider_a_test_of_another_waits_for_one_test_at_most() {
+        let first = waits_beside_a_whole_provider(1);
+        assert!(first <= 600, "{first} s");
+        // Once the provider has had the share of several networks.
+        let longest = [900, 1333, 2000, 3001].map(waits_beside_a_whole_provider).into_iter().max();
+        assert_eq!(longest, Some(60));
+    }
+
+    #[test]
+    fn a_provider_of_many_networks_has_the_turns_of_a_few() {
+        let mut queue = LoadQueue::new(LoadPolicy::Exclusive);
+        (0..40).for_each(|test| queue.ask(test, site(0xdb8, test as u16), of_seconds(60)));
+        (100..120).for_each(|test| queue.ask(test, site(0xdb9, 1), of_seconds(60)));
+        let served: Vec<u64> = (0..20)
+            .map(|minute| {
+                let granted = queue.grant(minute * 60 * SECOND)[0];
+                queue.count_time((minute + 1) * 60 * SECOND);
+                queue.leave(granted);
+                granted
+            })
+            .collect();
+        let others = served.iter().filter(|test| **test >= 100).count();
+        assert!((4..=5).contains(&others), "one of five turns: {served:?}");
     }
 
     #[test]

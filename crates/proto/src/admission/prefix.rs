@@ -11,6 +11,10 @@ const IPV6_BITS: [u8; 4] = [64, 56, 48, 32];
 /// The network of IPv6 that is one party in a queue, as a /24 is of IPv4.
 const IPV6_PARTY_BITS: u8 = 48;
 
+/// What one provider, or one data center, usually has of IPv4 and of IPv6.
+const IPV4_PROVIDER_BITS: u8 = 16;
+const IPV6_PROVIDER_BITS: u8 = 32;
+
 /// A network: an address without its last bits, and how many bits are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix {
@@ -43,6 +47,11 @@ impl Prefix {
     /// The network that takes its turn as one: /24 of IPv4, /48 of IPv6.
     pub fn party_of(address: IpAddr) -> Self {
         Self::of(address, if address.to_canonical().is_ipv4() { IPV4_BITS[1] } else { IPV6_PARTY_BITS })
+    }
+
+    /// The network of many parties that one attacker may have: /16 of IPv4, /32 of IPv6.
+    pub fn provider_of(address: IpAddr) -> Self {
+        Self::of(address, if address.to_canonical().is_ipv4() { IPV4_PROVIDER_BITS } else { IPV6_PROVIDER_BITS })
     }
 }
 
