@@ -1,5 +1,8 @@
 //! How many tests and how much data each network may have of a server in an hour and a day, and all together.
 //!
+//! A provider of IPv6, a /32, has as much as 16 networks: it has 65,536 of them. One of IPv4 is not counted: a /16 has only 256
+//! networks, and may have tens of thousands of customers.
+//!
 //! The bearer of a token, key or ticket that has a quota of its own is counted by itself, wherever it comes from.
 //!
 //! What was used is counted in steps of a minute and an hour, and forgotten when it is older than the hour or the day that the
@@ -47,10 +50,15 @@ impl QuotaLimits {
     };
 }
 
+/// Networks of one provider that have their whole quota beside each other.
+const NETWORKS_OF_A_PROVIDER: u32 = 16;
+
 /// Who has used what it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Party {
     Network,
+    /// All networks of an IPv6 /32.
+    Provider,
     /// The bearer of a token, key or ticket.
     #[cfg(feature = "tickets")]
     Bearer,
@@ -60,6 +68,7 @@ impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Network => "a network",
+            Self::Provider => "all networks of an IPv6 /32",
             #[cfg(feature = "tickets")]
             Self::Bearer => "this token, key or ticket",
         })
@@ -155,9 +164,18 @@ struct Stored {
     bearers: Vec<(BearerId, Usage)>,
 }
 
-/// What one party has used, and what it may.
-struct Account<'a> {
-    usage: &'a mut Usage,
+/// Whose use is counted.
+#[derive(Debug, Clone, Copy)]
+enum Counted {
+    Network(Prefix),
+    #[cfg(feature = "tickets")]
+    Bearer(BearerId),
+}
+
+/// One party of a test, and what it may use.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    counted: Counted,
     party: Party,
     tests_per_hour: u32,
     octets_per_day: u64,
@@ -227,15 +245,20 @@ impl Quota {
         if is_used(self.all.octets(), total_octets_per_day) {
             return Err(QuotaError::AllOctets { retry_after: self.all.octets_wait(now) });
         }
-        let Account { usage, party, tests_per_hour, octets_per_day } = self.account(address, own, now);
-        usage.forget(now);
-        if is_used(usage.tests(), tests_per_hour.into()) {
-            return Err(QuotaError::Tests { party, limit: tests_per_hour, retry_after: usage.tests_wait(now) });
+        let accounts = self.accounts(address, own);
+        for &Account { counted, party, tests_per_hour, octets_per_day } in &accounts {
+            let usage = self.usage(counted, now);
+            usage.forget(now);
+            if is_used(usage.tests(), tests_per_hour.into()) {
+                return Err(QuotaError::Tests { party, limit: tests_per_hour, retry_after: usage.tests_wait(now) });
+            }
+            if is_used(usage.octets(), octets_per_day) {
+                return Err(QuotaError::Octets { party, retry_after: usage.octets_wait(now) });
+            }
         }
-        if is_used(usage.octets(), octets_per_day) {
-            return Err(QuotaError::Octets { party, retry_after: usage.octets_wait(now) });
+        for account in accounts {
+            self.usage(account.counted, now).begin(now);
         }
-        usage.begin(now);
         self.all.begin(now);
         Ok(())
     }
@@ -245,10 +268,13 @@ impl Quota {
         if !self.counts(address, own) {
             return true;
         }
-        let Account { usage, octets_per_day, .. } = self.account(address, own, now);
-        usage.spend(octets, now);
-        usage.forget(now);
-        let is_within = !is_used(usage.octets(), octets_per_day);
+        let mut is_within = true;
+        for Account { counted, octets_per_day, .. } in self.accounts(address, own) {
+            let usage = self.usage(counted, now);
+            usage.spend(octets, now);
+            usage.forget(now);
+            is_within &= !is_used(usage.octets(), octets_per_day);
+        }
         self.all.spend(octets, now);
         self.all.forget(now);
         is_within && !is_used(self.all.octets(), self.limits.total_octets_per_day)
@@ -259,26 +285,46 @@ impl Quota {
         own.is_some() || limits != QuotaLimits::NONE && (self.limits.counts_private || !is_private(address))
     }
 
-    /// Who is counted for a test.
-    fn account(&mut self, address: IpAddr, own: Option<OwnQuota>, now: u64) -> Account<'_> {
+    /// Who is counted for a test. The largest is first: who is refused by it takes no memory for a network.
+    fn accounts(&self, address: IpAddr, own: Option<OwnQuota>) -> Vec<Account> {
         let QuotaLimits { tests_per_hour, octets_per_day, .. } = self.limits;
         #[cfg(feature = "tickets")]
         if let Some(own) = own {
             let network = QuotaClass { tests_per_hour: Some(tests_per_hour), octets_per_day: Some(octets_per_day) };
             let class = own.granted(network);
-            make_room(&mut self.bearers, now);
-            return Account {
-                usage: self.bearers.entry(own.bearer).or_default(),
+            return vec![Account {
+                counted: Counted::Bearer(own.bearer),
                 party: Party::Bearer,
                 tests_per_hour: class.tests_per_hour.unwrap_or(tests_per_hour),
                 octets_per_day: class.octets_per_day.unwrap_or(octets_per_day),
-            };
+            }];
         }
         #[cfg(not(feature = "tickets"))]
         let _ = own;
-        make_room(&mut self.networks, now);
-        let usage = self.networks.entry(Prefix::party_of(address)).or_default();
-        Account { usage, party: Party::Network, tests_per_hour, octets_per_day }
+        let provider = address.to_canonical().is_ipv6().then(|| Account {
+            counted: Counted::Network(Prefix::provider_of(address)),
+            party: Party::Provider,
+            tests_per_hour: tests_per_hour.saturating_mul(NETWORKS_OF_A_PROVIDER),
+            octets_per_day: octets_per_day.saturating_mul(NETWORKS_OF_A_PROVIDER.into()),
+        });
+        let counted = Counted::Network(Prefix::party_of(address));
+        let network = Account { counted, party: Party::Network, tests_per_hour, octets_per_day };
+        provider.into_iter().chain([network]).collect()
+    }
+
+    /// What one of them has used.
+    fn usage(&mut self, counted: Counted, now: u64) -> &mut Usage {
+        match counted {
+            Counted::Network(network) => {
+                make_room(&mut self.networks, now);
+                self.networks.entry(network).or_default()
+            }
+            #[cfg(feature = "tickets")]
+            Counted::Bearer(bearer) => {
+                make_room(&mut self.bearers, now);
+                self.bearers.entry(bearer).or_default()
+            }
+        }
     }
 }
 
@@ -384,6 +430,30 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_of_ipv6_has_as_much_as_16_networks_and_one_of_ipv4_as_all_of_its_own() {
+        let unlimited = QuotaLimits { total_tests_per_hour: 0, total_octets_per_day: 0, ..LIMITS };
+        let site = |provider: u16, network: u16| IpAddr::from([0x2a00, provider, network, 0, 0, 0, 0, 1]);
+        let mut quota = Quota::new(unlimited);
+        let begun = (0..65_535).filter(|network| quota.begin(site(1, *network), None, NOW).is_ok()).count();
+        assert_eq!(begun, 256);
+        assert!(quota.networks.len() <= 257, "who is refused takes no memory: {}", quota.networks.len());
+        let refused = quota.begin(site(1, 65_535), None, NOW).unwrap_err();
+        assert!(matches!(refused, QuotaError::Tests { party: Party::Provider, limit: 256, .. }));
+        assert!(refused.to_string().starts_with("256 tests an hour are granted to all networks of an IPv6 /32"));
+        assert!(quota.begin(site(2, 1), None, NOW).is_ok(), "another provider");
+        let mut spent = 0;
+        while quota.spend(site(3, spent), None, 49_000_000_000, NOW) {
+            spent += 1;
+        }
+        assert_eq!(spent, 16);
+        let begun = (0..65_536_u32)
+            .filter(|host| quota.begin(IpAddr::from([198, 51, (host >> 8) as u8, *host as u8]), None, NOW).is_ok());
+        assert_eq!(begun.count(), 256 * 16, "each /24 of a /16");
+        let mut again = Quota::from_json(unlimited, &quota.to_json().unwrap()).unwrap();
+        assert!(again.begin(site(1, 65_535), None, NOW + 60).is_err(), "kept over a restart");
+    }
+
+    #[test]
     fn private_networks_are_counted_on_request_alone() {
         let mut quota = Quota::new(LIMITS);
         let mut counted = Quota::new(QuotaLimits { counts_private: true, ..LIMITS });
@@ -443,7 +513,7 @@ mod tests {
     fn networks_without_number_take_no_memory_without_end() {
         let mut quota = Quota::new(QuotaLimits { total_tests_per_hour: 0, ..LIMITS });
         for number in 0..200_000_u32 {
-            let address = IpAddr::from(std::net::Ipv6Addr::from((0x2a00_0000_0000_u128 + u128::from(number)) << 80));
+            let address = IpAddr::from(std::net::Ipv6Addr::from((0x2a00_0000_u128 + u128::from(number)) << 96));
             assert!(quota.begin(address, None, NOW).is_ok());
         }
         assert!(quota.networks.len() <= MOST_NETWORKS);
