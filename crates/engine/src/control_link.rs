@@ -96,11 +96,35 @@ pub fn read_counted<M: DeserializeOwned>(
     patience: Duration,
     compression: Compression,
 ) -> Result<(M, u64), LinkError> {
+    read_within(stream, patience, compression, usize::MAX)
+}
+
+/// Reads a message of no more than so many bytes, of who has not proven anything yet.
+///
+/// # Errors
+/// As [`read`], and when it is longer.
+pub(crate) fn read_short<M: DeserializeOwned>(
+    stream: &mut impl ReadBefore,
+    patience: Duration,
+    most: usize,
+) -> Result<M, LinkError> {
+    read_within(stream, patience, Compression::Never, most).map(|(message, _)| message)
+}
+
+fn read_within<M: DeserializeOwned>(
+    stream: &mut impl ReadBefore,
+    patience: Duration,
+    compression: Compression,
+    most: usize,
+) -> Result<(M, u64), LinkError> {
     let deadline = Instant::now() + patience;
     let silent = || LinkError::Silent(patience.as_secs());
     let mut header = [0; FRAME_HEADER_OCTETS];
     read_exact_until(stream, &mut header, deadline).map_err(|error| failure(error, silent))?;
     let header = FrameHeader::decode(header)?;
+    if header.length > most {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a message of {} bytes", header.length)).into());
+    }
     let mut payload = vec![0; header.length];
     read_exact_until(stream, &mut payload, deadline).map_err(|error| failure(error, silent))?;
     decode(payload, header.compressed, compression)
@@ -185,6 +209,17 @@ mod tests {
         let (mut client, mut server) = pair();
         write(&mut client, &"x".repeat(10_000), Compression::Allowed).unwrap();
         assert!(read::<String>(&mut server, PATIENCE, Compression::Never).is_err());
+    }
+
+    #[test]
+    fn a_message_of_who_has_proven_nothing_is_short() {
+        let (mut client, mut server) = pair();
+        write(&mut client, &"x".repeat(100), Compression::Never).unwrap();
+        assert!(read_short::<String>(&mut server, PATIENCE, 102).is_ok());
+        // Refused by its header: what follows is not waited for.
+        client.write_all(&FrameHeader { length: 103, compressed: false }.encode().unwrap()).unwrap();
+        let long = read_short::<String>(&mut server, PATIENCE, 102).unwrap_err();
+        assert_eq!(long.to_string(), "a message of 103 bytes");
     }
 
     #[test]

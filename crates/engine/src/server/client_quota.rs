@@ -5,6 +5,10 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rrul_proto::admission::fair_shares::FairShares;
+
+use super::session::HeldPlace;
+
 /// How many of something each source has: an IPv4 address, or the IPv6 /56 that one customer usually has.
 #[derive(Debug, Default)]
 pub(super) struct ClientQuotas(Mutex<HashMap<IpAddr, u32>>);
@@ -33,6 +37,33 @@ impl Drop for Held {
 pub(super) struct CountedConnection {
     all: Arc<AtomicU32>,
     _held: Held,
+}
+
+/// Connections of strangers that have named no session yet, and of addresses that have one. Each has a thread for as long as it says
+/// nothing: `TasksMax=` of packaging/systemd has room for all of them, and for threads of tests.
+const UNNAMED: u32 = 512;
+const UNNAMED_OF_CLIENTS: u32 = 1024;
+
+/// Places for connections until they name a session. Those of strangers take none from addresses that have a session.
+#[derive(Debug)]
+pub(super) struct UnnamedConnections {
+    strangers: Arc<Mutex<FairShares>>,
+    clients: Arc<Mutex<FairShares>>,
+}
+
+impl Default for UnnamedConnections {
+    fn default() -> Self {
+        let places = |count| Arc::new(Mutex::new(FairShares::new(count)));
+        Self { strangers: places(UNNAMED), clients: places(UNNAMED_OF_CLIENTS) }
+    }
+}
+
+impl UnnamedConnections {
+    /// Takes a place for a connection from this address, if its network has one left.
+    pub(super) fn take(&self, address: IpAddr, has_session: bool) -> Option<HeldPlace> {
+        let of_clients = has_session.then(|| HeldPlace::take(&self.clients, address)).flatten();
+        of_clients.or_else(|| HeldPlace::take(&self.strangers, address))
+    }
 }
 
 impl CountedConnection {
@@ -84,6 +115,34 @@ mod tests {
         assert!(take(&quotas, stranger, 2).is_some());
         drop(first);
         assert!(take(&quotas, one, 2).is_some());
+    }
+
+    #[test]
+    fn silent_connections_of_one_network_leave_places_to_others_and_to_clients() {
+        let unnamed = UnnamedConnections::default();
+        let taken = |held: &mut Vec<HeldPlace>, address: &str, has_session| {
+            let before = held.len();
+            held.extend((0..4096).map_while(|_| unnamed.take(address.parse().unwrap(), has_session)));
+            held.len() - before
+        };
+        let mut held = Vec::new();
+        assert_eq!(taken(&mut held, "192.0.2.1", false), 128, "a quarter");
+        assert_eq!(taken(&mut held, "192.0.2.2", false), 0, "of the whole /24");
+        for network in ["198.51.100.1", "203.0.113.1"] {
+            assert_eq!(taken(&mut held, network, false), 128);
+        }
+        assert_eq!(taken(&mut held, "2001:db8:1:ff00::1", false), 1, "the last quarter is for networks without any");
+        assert_eq!(taken(&mut held, "192.0.2.1", true), 256, "an address with a session is no stranger");
+        held.clear();
+        assert!(unnamed.take("192.0.2.2".parse().unwrap(), false).is_some());
+    }
+
+    #[test]
+    fn threads_of_connections_without_a_session_fit_the_service_unit() {
+        let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/rrul-server.service");
+        let unit = std::fs::read_to_string(unit).unwrap();
+        let tasks: u32 = unit.lines().find_map(|line| line.strip_prefix("TasksMax=")?.parse().ok()).unwrap();
+        assert!(UNNAMED + UNNAMED_OF_CLIENTS <= tasks * 4 / 5, "{tasks}");
     }
 
     #[test]

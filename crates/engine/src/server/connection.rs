@@ -12,7 +12,7 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, S
 
 use super::client_quota::CountedConnection;
 use super::event::{EventKind, Refusal};
-use super::session::Attached;
+use super::session::{Attached, HeldPlace};
 use super::shared::{STACK, Shared};
 use super::{client_quota, entrance, pages};
 use crate::control_link::read_exact_until;
@@ -47,6 +47,8 @@ const SHARE_OF_A_SOURCE: u32 = 2;
 pub(super) struct Admitted {
     pub(super) shared: Arc<Shared>,
     counted: CountedConnection,
+    /// Held until it names a session; nothing where it has come with the name of one.
+    pub(super) unnamed: Option<HeldPlace>,
 }
 
 /// Counts one more connection, if room is left for it and its source has not taken its share.
@@ -54,14 +56,20 @@ pub(super) fn admit(shared: &Arc<Shared>, source: IpAddr) -> Option<Admitted> {
     let most = shared.in_force().rules.limits.connections;
     let held = client_quota::take(&shared.connection_quotas, source, most.div_ceil(SHARE_OF_A_SOURCE))?;
     let (counted, before) = CountedConnection::new(&shared.connections, held);
-    (before < most).then(|| Admitted { shared: Arc::clone(shared), counted })
+    (before < most).then(|| Admitted { shared: Arc::clone(shared), counted, unnamed: None })
+}
+
+/// The same for a connection that has said nothing yet.
+fn admit_unnamed(shared: &Arc<Shared>, source: IpAddr) -> Option<Admitted> {
+    let unnamed = shared.unnamed.take(source, shared.sessions.knows(source))?;
+    admit(shared, source).map(|admitted| Admitted { unnamed: Some(unnamed), ..admitted })
 }
 
 fn take(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
     if stream.set_nonblocking(false).is_err() {
         return;
     }
-    let Some(admitted) = admit(shared, peer.ip()) else {
+    let Some(admitted) = admit_unnamed(shared, peer.ip()) else {
         shared.report(EventKind::Refused(Refusal::NoConnection), Some(peer), "no connection is free for this client");
         // Refused without waiting for its request: no thread is left to wait with.
         let _ = stream.write(&ServerOpening::answer(Status::Busy, 0).encode());
@@ -99,7 +107,8 @@ fn page_protocol(stream: &TcpStream, deadline: Instant) -> Option<pages::Protoco
     if whole { pages::Protocol::from_octets(first) } else { None }
 }
 
-fn serve(mut stream: TcpStream, peer: SocketAddr, Admitted { shared, counted }: Admitted, deadline: Instant) {
+fn serve(mut stream: TcpStream, peer: SocketAddr, admitted: Admitted, deadline: Instant) {
+    let Admitted { shared, counted, unnamed } = admitted;
     let mut octets = [0; CLIENT_OCTETS];
     if read_exact_until(&mut stream, &mut octets, deadline).is_err() {
         return;
@@ -128,7 +137,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, Admitted { shared, counted }: 
     match opening.purpose {
         Purpose::Control => {
             options::insist(&stream);
-            entrance::enter(stream, (peer, counted), (&opening, &octets), version, &shared);
+            entrance::enter(stream, (peer, counted, unnamed), (&opening, &octets), version, &shared);
         }
         Purpose::Presence => match shared.sessions.find_for(&opening) {
             Some(session) => {
@@ -147,6 +156,7 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, Admitted { shared, counted }: 
             });
             match test {
                 Some(Attached::Flow(flow)) => {
+                    drop(unnamed);
                     flow.serve(stream, &ServerOpening::answer(Status::Accepted, version).encode());
                 }
                 Some(Attached::TooMany) => {

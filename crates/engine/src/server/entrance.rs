@@ -21,12 +21,15 @@ use super::{conversation, reporting};
 use crate::control_link::{ACCESS_LABEL, ControlStream, STREAM_LABEL};
 use crate::tls::Shown;
 
+/// Where a control connection comes from, and what it takes: its count, and the place that it has until its session opens.
+pub(super) type Arrival = (SocketAddr, CountedConnection, Option<HeldPlace>);
+
 const NO_SESSION: &str = "no session is free for this client";
 
 /// Serves a control connection whose opening has been read, to its end or until its test is handed over.
 pub(super) fn enter(
     mut stream: TcpStream,
-    (peer, counted): (SocketAddr, CountedConnection),
+    (peer, counted, unnamed): Arrival,
     (opening, octets): (&ClientOpening, &[u8; CLIENT_OCTETS]),
     version: u8,
     shared: &Shared,
@@ -49,7 +52,7 @@ pub(super) fn enter(
     }
     if key.is_none() && options.access.is_none() {
         // Nothing is to be asked: a client that finds no place hears so at once.
-        if let Some(session) = open_session(shared, (peer, counted), None) {
+        if let Some(session) = open_session(shared, (peer, counted, unnamed), None) {
             if answer(Status::Accepted).is_some() {
                 conversation::control(ControlStream::plain(stream), session, None, shared);
             }
@@ -66,7 +69,7 @@ pub(super) fn enter(
     };
     match stream {
         Ok(stream) => {
-            welcome(stream, (peer, counted), opening.offers, &[&octets[..], &answered].concat(), shared);
+            welcome(stream, (peer, counted, unnamed), opening.offers, &[&octets[..], &answered].concat(), shared);
         }
         Err(error) => {
             shared.report(
@@ -92,7 +95,7 @@ fn lacking(opening: &ClientOpening, has_key: bool, shared: &Shared) -> Option<&'
 /// both ends have said in the clear.
 fn welcome(
     mut stream: ControlStream,
-    (peer, counted): (SocketAddr, CountedConnection),
+    (peer, counted, unnamed): Arrival,
     offers: Offers,
     greetings: &[u8],
     shared: &Shared,
@@ -114,7 +117,7 @@ fn welcome(
         streams: StreamKey::new(&octets),
         packets: stream.packet_secrets(greetings).filter(|_| offers.has(Offers::SEALS)),
     });
-    if let Some(session) = open_session(shared, (peer, counted), keys) {
+    if let Some(session) = open_session(shared, (peer, counted, unnamed), keys) {
         conversation::control(stream, session, access, shared);
     } else {
         shared.report(EventKind::Refused(Refusal::NoSession), Some(peer), NO_SESSION);
@@ -124,15 +127,14 @@ fn welcome(
 }
 
 /// Opens a session, if its network has a place left.
-fn open_session(
-    shared: &Shared,
-    (peer, counted): (SocketAddr, CountedConnection),
-    keys: Option<SessionKeys>,
-) -> Option<OpenSession> {
+fn open_session(shared: &Shared, (peer, counted, unnamed): Arrival, keys: Option<SessionKeys>) -> Option<OpenSession> {
     if shared.draining.load(Ordering::Relaxed) {
         return None;
     }
     let place = HeldPlace::take(&shared.places, peer.ip())?;
     let limits = shared.in_force().rules.limits;
-    Arc::clone(&shared.sessions).open(&limits, shared.clock, peer, keys, (place, counted)).ok()
+    let open = Arc::clone(&shared.sessions).open(&limits, shared.clock, peer, keys, (place, counted)).ok();
+    // From now on it counts as a session, and its client is no stranger.
+    drop(unnamed);
+    open
 }

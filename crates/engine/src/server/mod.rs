@@ -66,6 +66,7 @@ use crate::clock::host_clock::HostClock;
 use crate::control_link::ServerKey;
 use crate::endpoint::test_course::PATIENCE;
 use crate::observer::row_room::RowRoom;
+use client_quota::UnnamedConnections;
 use counters::Counters;
 use datagram_port::DatagramPort;
 use host::OwnSockets;
@@ -120,6 +121,7 @@ impl Server {
             rows: RowRoom::of(conversation::ROOM / size_of::<Observation>()),
             sockets: OwnSockets::from_ports(&ports),
             connection_quotas: Arc::default(),
+            unnamed: UnnamedConnections::default(),
             sessions: Arc::default(),
             light: LightHandover::new().map_err(ServerError::Thread)?,
             connections: Arc::default(),

@@ -35,6 +35,9 @@ use crate::socket::options;
 /// use up the server's descriptors.
 const MOST_TRACES: usize = 8;
 
+/// Addresses of one session from which connections are no strangers'.
+const MOST_HOMES: usize = 8;
+
 /// Bytes that may wait in the kernel for the receivers of one session's streams, and of one stream: enough that a thread is
 /// woken a few times a millisecond at most, and no more than a client that reads nothing may take.
 const UNSENT: usize = 16 << 20;
@@ -51,6 +54,8 @@ pub(super) struct Session {
     /// What its streams are opened with, where the control connection is encrypted.
     stream_key: Option<StreamKey>,
     peer: SocketAddr,
+    /// Addresses that its connections come from. Not asked of the reflector, whose thread must not wait for connections.
+    homes: RwLock<Vec<IpAddr>>,
     clock: HostClock,
     /// What the host's clock shows at zero of the session clock.
     epoch: RawTime,
@@ -234,7 +239,8 @@ impl AttachedFlow {
     }
 }
 
-/// A place of a session, given back when it is dropped.
+/// A place of a network, given back when it is dropped.
+#[derive(Debug)]
 pub(super) struct HeldPlace {
     places: Arc<Mutex<FairShares>>,
     address: IpAddr,
@@ -286,6 +292,7 @@ impl Sessions {
             seal: seal.clone(),
             stream_key: keys.map(|keys| keys.streams),
             peer,
+            homes: RwLock::default(),
             clock,
             epoch: clock.reads(RawTime::now()),
             reflector: Mutex::new(SessionReflector::new(seal, limits)),
@@ -325,6 +332,14 @@ impl Sessions {
     /// The session that the first half of a token names: a packet may bear a tag in the place of the other.
     pub(super) fn named(&self, token: &Token) -> Option<Arc<Session>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&naming_half(token)).cloned()
+    }
+
+    /// Whether a session has a connection from this address.
+    pub(super) fn knows(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let is_home =
+            |session: &Arc<Session>| session.homes.read().unwrap_or_else(PoisonError::into_inner).contains(&address);
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().any(is_home)
     }
 
     pub(super) fn count(&self) -> usize {
@@ -410,6 +425,11 @@ impl Session {
     /// The client has completed a TCP handshake from this address.
     pub(super) fn prove(&self, address: IpAddr) {
         self.reflector().prove(address);
+        let address = address.to_canonical();
+        let mut homes = self.homes.write().unwrap_or_else(PoisonError::into_inner);
+        if homes.len() < MOST_HOMES && !homes.contains(&address) {
+            homes.push(address);
+        }
     }
 
     /// The state of the UDP side.

@@ -12,7 +12,7 @@ use rrul_proto::admission::log_pace::LogPace;
 use rrul_proto::admission::quota::{Quota, QuotaError};
 use rrul_proto::admission::quota_class::OwnQuota;
 
-use super::client_quota::ClientQuotas;
+use super::client_quota::{ClientQuotas, UnnamedConnections};
 use super::counters::Counters;
 use super::event::{EventKind, ServerEvent};
 use super::host::{self, HOST_LISTEN_DROPS, LISTEN_DROPS, OwnSockets, Ways};
@@ -79,6 +79,8 @@ pub(super) struct Shared {
     pub(super) sockets: OwnSockets,
     /// Connections by where they come from.
     pub(super) connection_quotas: Arc<ClientQuotas>,
+    /// Places for connections that have named no session yet.
+    pub(super) unnamed: UnnamedConnections,
     /// Room for what all tests observe.
     pub(super) rows: RowRoom,
     /// What all sessions move.

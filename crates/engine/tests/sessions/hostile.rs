@@ -1,6 +1,7 @@
 //! What a client gets that asks for more than it needs: a bounded part of the server, and no part of other clients' tests.
 
-use std::net::UdpSocket;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use rrul_engine::control_link::LinkError;
@@ -114,6 +115,48 @@ fn unread_streams_fill_no_memory() {
     let queued = send_queues(server.addresses()[0].port());
     drop(unread);
     assert!((1 << 20..40 << 20).contains(&queued), "{queued} bytes wait for 64 unread streams");
+}
+
+#[test]
+fn silent_connections_keep_out_neither_a_newcomer_nor_the_streams_of_a_session() {
+    let server = server();
+    let address = *server.addresses().iter().find(|address| address.is_ipv4()).unwrap();
+    // All of 127.0.0.0/8 is this host. It shares its /24 with one that is silent.
+    let mut client = Stranger::try_from(address, [127, 1, 0, 9].into()).unwrap();
+    let asked = flows(
+        "title = \"b\"\nphases = { load = \"4s\" }\n[flow.b]\ntype = \"bulk_tcp\"\ndirection = \"down\"\n\
+            component = \"load\"\ncount = 64\n",
+    );
+    assert!(matches!(client.open(&asked, Duration::from_secs(4)), ServerMessage::Opened { .. }));
+    let silent: Vec<Vec<TcpStream>> = (1..4)
+        .map(|network| {
+            let connections = (0..200).map(|_| silent_from([127, network, 0, 1].into(), address));
+            connections.collect()
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(500));
+    for connections in &silent {
+        let held = connections.iter().filter(|stream| is_held(stream)).count();
+        assert_eq!(held, 128, "a quarter of the places for connections that have named no session");
+    }
+    let streams: Vec<TcpStream> = asked.iter().map(|flow| client.stream(flow)).collect();
+    assert_eq!(streams.len(), 64);
+    assert!(Stranger::try_from(address, [127, 4, 0, 1].into()).is_some(), "a newcomer of another network");
+    assert!(silent.iter().flatten().any(is_held), "all this while they were silent");
+}
+
+/// A connection from this address that says nothing.
+fn silent_from(from: IpAddr, server: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::new(from, 0).into()).unwrap();
+    socket.connect(&server.into()).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket.into()
+}
+
+/// Whether the server still waits for what this connection says.
+fn is_held(stream: &TcpStream) -> bool {
+    stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 const VOICE: &str = "title = \"v\"\nphases = { load = \"40s\" }\n[flow.v]\ntype = \"voip\"\ndirection = \"down\"\n\

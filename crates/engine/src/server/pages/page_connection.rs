@@ -1,11 +1,12 @@
 //! Whom a TCP connection turns out to serve.
 
 use std::net::TcpStream;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::visit::{LOOKING, Visit};
 use crate::clock::RawTime;
+use crate::server::session::HeldPlace;
 use crate::server::shared::Shared;
 use crate::socket::options;
 use crate::web::HANDSHAKE_TIME;
@@ -13,6 +14,8 @@ use crate::web::HANDSHAKE_TIME;
 /// Whom a connection turns out to serve, and the socket by which its packets are marked and counted.
 pub(super) struct PageConnection {
     pub(super) visit: OnceLock<Arc<Visit>>,
+    /// The place that it has until then.
+    pub(super) unnamed: Mutex<Option<HeldPlace>>,
     pub(super) socket: TcpStream,
     pub(super) arrived: RawTime,
 }
@@ -31,6 +34,7 @@ impl PageConnection {
         let visit = Arc::new(Visit::from_host(shared, host)?);
         // One that cannot be marked is answered unmarked: the client's own end has said so before.
         let _ = options::mark(&self.socket, visit.family, visit.class);
+        drop(self.unnamed.lock().unwrap_or_else(PoisonError::into_inner).take());
         Some(Arc::clone(self.visit.get_or_init(|| visit)))
     }
 

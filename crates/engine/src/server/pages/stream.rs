@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use hyper::body::Incoming;
 use hyper::header::HOST;
@@ -21,6 +21,7 @@ use super::page_connection::PageConnection;
 use super::runtime::MOST_REQUESTS;
 use crate::clock::RawTime;
 use crate::server::connection::Admitted;
+use crate::server::session::HeldPlace;
 use crate::server::shared::Shared;
 use crate::socket::options::{self, Asker};
 use crate::web::{ALPN_HTTP2, CONGESTION_CONTROL, HANDSHAKE_TIME};
@@ -50,18 +51,25 @@ impl Protocol {
 }
 
 /// Serves a connection whose first bytes are still unread.
-pub(crate) fn take(stream: TcpStream, protocol: Protocol, admitted: Admitted) {
+pub(crate) fn take(stream: TcpStream, protocol: Protocol, mut admitted: Admitted) {
     admitted.shared.pages.handle.clone().spawn(async move {
+        let unnamed = admitted.unnamed.take();
         // That it breaks is the client's to notice.
-        let _ = serve(stream, protocol, &admitted.shared).await;
+        let _ = serve(stream, protocol, unnamed, &admitted.shared).await;
     });
 }
 
-async fn serve(stream: TcpStream, protocol: Protocol, shared: &Arc<Shared>) -> io::Result<()> {
+async fn serve(
+    stream: TcpStream,
+    protocol: Protocol,
+    unnamed: Option<HeldPlace>,
+    shared: &Arc<Shared>,
+) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
     let _ = options::congestion_control(&stream, CONGESTION_CONTROL, Asker::Stranger);
-    let connection = PageConnection { visit: OnceLock::new(), socket: stream.try_clone()?, arrived: RawTime::now() };
+    let (visit, unnamed) = (OnceLock::new(), Mutex::new(unnamed));
+    let connection = PageConnection { visit, unnamed, socket: stream.try_clone()?, arrived: RawTime::now() };
     let connection = Arc::new(connection);
     let stream = Gate { stream: tokio::net::TcpStream::from_std(stream)?, connection: Arc::clone(&connection) };
     match protocol {
