@@ -135,10 +135,20 @@ pub struct TrainArrivals {
 }
 
 impl TrainArrivals {
+    /// Whether this packet begins a train.
+    pub(crate) fn is_new(&self, packet: &TrainPacket) -> bool {
+        packet.train > self.train
+    }
+
+    /// Whether as many packets of the latest train have arrived as one has.
+    pub(crate) fn is_full(&self) -> bool {
+        self.arrived.len() >= usize::from(PACKETS)
+    }
+
     /// Notes a packet of a train with its length and the stamp of its arrival. A later train takes the place of an
     /// earlier one; of one that is longer than ours nothing more is kept.
     pub fn note(&mut self, packet: &TrainPacket, octets: usize, received: i64) {
-        if packet.train > self.train {
+        if self.is_new(packet) {
             *self = Self { train: packet.train, octets, arrived: std::mem::take(&mut self.arrived), sent_back: false };
             self.arrived.clear();
             self.arrived.reserve_exact(usize::from(PACKETS));

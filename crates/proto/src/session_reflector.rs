@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 
 use crate::arrival_log::{ArrivalLog, LoggedArrival};
-use crate::limits::{Limits, RateCap};
+use crate::limits::{DeclaredCap, Limits, RateCap};
 use crate::one_way_packet::OneWayPacket;
 use crate::packet_seal::PacketSeal;
 use crate::packet_seal::replay_window::{Freshness, ReplayWindow};
@@ -24,6 +24,9 @@ const LOGGED_SECONDS: f64 = 4.0;
 const LOGGED_MORE: usize = 64;
 /// Flows for which room for a few more is kept.
 const LOGGED_FLOWS: usize = 256;
+
+/// Trains that one session may send: a client sends three, and a few more if it has to try again.
+pub const MOST_TRAINS: u16 = 8;
 
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -78,8 +81,10 @@ pub struct Train {
     pub octets: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct FlowState {
+    cap: DeclaredCap,
+    longest: usize,
     count: u32,
     window: ReceiveWindow,
     follow_up: Option<FollowUp>,
@@ -101,6 +106,8 @@ pub struct SessionReflector {
     /// Test packets that have arrived, those of one-way flows too; greetings are none.
     pub arrivals: ArrivalLog,
     train: TrainArrivals,
+    /// Trains that have begun.
+    trains: u16,
     /// Packets of trains that were taken, where they are sealed.
     train_taken: ReplayWindow,
 }
@@ -116,6 +123,7 @@ impl SessionReflector {
             longest: limits.packet_octets as usize,
             most_logged: (f64::from(limits.packets_per_second) * LOGGED_SECONDS) as usize + LOGGED_FLOWS * LOGGED_MORE,
             train: TrainArrivals::default(),
+            trains: 0,
             train_taken: ReplayWindow::default(),
             // A session that tests nothing takes no room.
             arrivals: ArrivalLog::with_room(0),
@@ -136,10 +144,21 @@ impl SessionReflector {
         }
     }
 
-    /// Packets of this flow are to be answered, and so many a second are to be expected of it.
-    pub fn admit(&mut self, flow: u16, packets_per_second: f64) {
+    /// Packets of this flow are to be answered. So many a second are to be expected of it, each of this length; without
+    /// one, of any length.
+    pub fn admit(&mut self, flow: u16, packets_per_second: f64, octets: Option<usize>) {
         if let Entry::Vacant(place) = self.flows.entry(flow) {
-            place.insert(FlowState::default());
+            let most = self.cap.per_second();
+            place.insert(FlowState {
+                cap: DeclaredCap::new(packets_per_second.max(0.0).min(most)),
+                // Greetings are of the least length, whatever the flow's is.
+                longest: octets.map_or(self.longest, |octets| octets.max(LEAST_OCTETS).min(self.longest)),
+                count: 0,
+                window: ReceiveWindow::default(),
+                follow_up: None,
+                taken: ReplayWindow::default(),
+                greeted: 0,
+            });
             let room = ((packets_per_second * LOGGED_SECONDS) as usize).saturating_add(LOGGED_MORE);
             self.arrivals.add_room(room.min(self.most_logged.saturating_sub(self.arrivals.room())));
         }
@@ -164,7 +183,7 @@ impl SessionReflector {
             Kind::Reply | Kind::GreetingReply | Kind::TraceReply => return Err(Silence::NotARequest),
         };
         let flow = self.flows.get_mut(&packet.flow).ok_or(Silence::UnknownFlow)?;
-        if octets.len() > self.longest {
+        if octets.len() > flow.longest {
             return Err(Silence::TooLong);
         }
         // By the session clock and not by the packet's stamp: that comes from the wall clock, which may step.
@@ -172,7 +191,7 @@ impl SessionReflector {
             Kind::Greeting => greeted(&self.seal, flow, packet.t1),
             _ => self.seal.take(&mut flow.taken, packet.sequence),
         };
-        grant(&mut self.cap, freshness, &now)?;
+        grant(freshness, &now, |now| flow.cap.grant(now) && self.cap.grant(now))?;
         if packet.kind == Kind::Test {
             flow.count = flow.count.saturating_add(1);
             flow.window.note(packet.sequence);
@@ -210,10 +229,11 @@ impl SessionReflector {
         let packet = OneWayPacket::read(octets).map_err(|_| Silence::NotARequest)?;
         self.check(octets)?;
         let flow = self.flows.get_mut(&packet.flow).ok_or(Silence::UnknownFlow)?;
-        if octets.len() > self.longest {
+        if octets.len() > flow.longest {
             return Err(Silence::TooLong);
         }
-        grant(&mut self.cap, self.seal.take(&mut flow.taken, packet.sequence), || now)?;
+        let freshness = self.seal.take(&mut flow.taken, packet.sequence);
+        grant(freshness, || now, |now| flow.cap.grant(now) && self.cap.grant(now))?;
         flow.count = flow.count.saturating_add(1);
         flow.window.note(packet.sequence);
         let Incoming { received, octet, .. } = incoming;
@@ -223,7 +243,7 @@ impl SessionReflector {
 
     /// Takes a packet of a train; the last one gives the train to send back, and the octets of each of its packets.
     ///
-    /// Trains are of no flow, so they are taken before a test is opened, too.
+    /// Trains are of no flow, so they are taken before a test is opened, too: a few, as no turn and no test limits them.
     ///
     /// # Errors
     /// [`Silence`]: it is as if the packet had not come.
@@ -243,9 +263,16 @@ impl SessionReflector {
         if freshness == Freshness::Copy && packet.kind == TrainKind::Car {
             return Err(Silence::Replayed);
         }
-        grant(&mut self.cap, freshness, || now)?;
+        let begins = packet.kind == TrainKind::Car && self.train.is_new(&packet);
+        if begins && self.trains >= MOST_TRAINS || packet.kind == TrainKind::Car && !begins && self.train.is_full() {
+            return Err(Silence::TooMany);
+        }
+        grant(freshness, || now, |now| self.cap.grant(now))?;
         match packet.kind {
-            TrainKind::Car => self.train.note(&packet, octets.len(), incoming.received),
+            TrainKind::Car => {
+                self.trains += u16::from(begins);
+                self.train.note(&packet, octets.len(), incoming.received);
+            }
             TrainKind::Last => return Ok(self.train.end(&packet).map(|(packets, octets)| Train { packets, octets })),
             TrainKind::Back => return Err(Silence::NotARequest),
         }
@@ -263,8 +290,22 @@ impl SessionReflector {
         }
     }
 
-    /// Whether a packet of another protocol, of so many octets, is to be taken: a question for one of the session's names, or
-    /// the first of a QUIC connection.
+    /// Whether a question of a flow, of so many octets, for one of the session's names is to be taken.
+    ///
+    /// # Errors
+    /// [`Silence`]: nothing is to be sent.
+    pub fn take_question(&mut self, flow: u16, octets: usize, source: IpAddr, now: i64) -> Result<(), Silence> {
+        if !self.is_proven(source) {
+            return Err(Silence::UnprovenSource);
+        }
+        let flow = self.flows.get_mut(&flow).ok_or(Silence::UnknownFlow)?;
+        if !flow.cap.grant(now) {
+            return Err(Silence::TooMany);
+        }
+        self.take_other(octets, source, now)
+    }
+
+    /// Whether the first packet of a QUIC connection, of so many octets, is to be taken.
     ///
     /// # Errors
     /// [`Silence`]: nothing is to be sent.
@@ -309,10 +350,10 @@ fn greeted(seal: &PacketSeal, flow: &mut FlowState, t1: i64) -> Freshness {
     Freshness::New
 }
 
-/// Whether a packet is taken: a copy takes nothing from the cap.
-fn grant(cap: &mut RateCap, freshness: Freshness, now: impl FnOnce() -> i64) -> Result<(), Silence> {
+/// Whether a packet is taken: a copy takes nothing from the caps.
+fn grant(freshness: Freshness, now: impl FnOnce() -> i64, granted: impl FnOnce(i64) -> bool) -> Result<(), Silence> {
     match freshness {
-        Freshness::New if !cap.grant(now()) => Err(Silence::TooMany),
+        Freshness::New if !granted(now()) => Err(Silence::TooMany),
         Freshness::New | Freshness::Copy => Ok(()),
         Freshness::Excess => Err(Silence::Replayed),
     }

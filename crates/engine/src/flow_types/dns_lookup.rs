@@ -28,6 +28,8 @@ use crate::name_lookup::{Lookup, Resolver, Which, random_label};
 use crate::observer::ObservationSink;
 use crate::privacy::Privacy;
 use crate::scheduling;
+use crate::server::parts::reflector::Reflected;
+use crate::server::session::ServerPart;
 use crate::setup_error::SetupError;
 use crate::socket::{options, wait::WaitSet};
 use crate::system_resolver;
@@ -77,6 +79,10 @@ impl FlowType for DnsLookup {
                 },
             ],
         }
+    }
+
+    fn server_part(&self) -> &'static dyn ServerPart {
+        &Reflected
     }
 
     fn packets_per_second(&self, spec: &FlowSpec) -> f64 {

@@ -39,10 +39,6 @@ pub(super) enum Sent {
     Reply,
     /// A packet of a flow that the server sends.
     OneWay,
-    /// A packet of a train, whose stamp is not needed.
-    Train,
-    /// The answer to a question for a name, likewise.
-    Answer,
 }
 
 /// The receiver of the transmit stamp of a packet: a session.

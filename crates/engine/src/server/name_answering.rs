@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 
 use rrul_proto::name_responder::Asked;
 
-use super::datagram_port::{DatagramPort, Departing, Route, Sent};
-use super::session::Session;
+use super::datagram_port::{DatagramPort, Route};
 use super::shared::Shared;
 use crate::clock::RawTime;
 use crate::socket::datagram::Datagram;
@@ -22,19 +21,12 @@ pub(super) fn answer(
     let Some(session) = shared.sessions.find(&asked.token) else { return };
     let Some(class) = session.class_of(asked.flow) else { return };
     let now = session.at(RawTime::now());
-    if session.reflector().take_other(octets, source.ip(), now).is_err() {
+    if session.reflector().take_question(asked.flow, octets, source.ip(), now).is_err() {
         return;
     }
     let everywhere = port.address.ip().is_unspecified();
     let Some(address) = (if everywhere { datagram.local } else { Some(port.address.ip()) }) else { return };
-    let departing = Departing {
-        session: Session::stamp_taker(&session),
-        what: Sent::Answer,
-        flow: asked.flow,
-        sequence: 0,
-        sent: now,
-    };
     let route = Route { to: source, from: everywhere.then_some(address) };
     // Who gets no answer has noticed by itself.
-    let _ = port.send(&asked.answer(address), route, class.octet(), departing);
+    let _ = port.send_unnumbered(&asked.answer(address), route, class.octet());
 }

@@ -120,24 +120,18 @@ fn route(port: &DatagramPort, source: SocketAddr, datagram: &Datagram) -> Route 
     Route { to: source, from }
 }
 
-/// Sends a train back to where it came from, its packets as close together as they leave.
-fn send_back(port: &DatagramPort, session: &Arc<Session>, train: &Train, route: Route) {
+/// Sends a train back to where it came from, its packets as close together as they leave. Their stamps are not needed, and
+/// one that the kernel does not take must not disturb those of others.
+fn send_back(port: &DatagramPort, session: &Session, train: &Train, route: Route) {
     let mut octets = [0; 2048];
     let Some(octets) = octets.get_mut(..train.octets) else { return };
     Random(u64::from(route.to.port())).fill(octets);
     for packet in &train.packets {
-        let departing = Departing {
-            session: Session::stamp_taker(session),
-            what: Sent::Train,
-            flow: 0,
-            sequence: packet.sequence,
-            sent: session.at(RawTime::now()),
-        };
         if packet.write(octets).is_err() {
             return;
         }
         session.seal().seal(octets);
-        if port.send(octets, route, 0, departing).is_err() {
+        if port.send_unnumbered(octets, route, 0).is_err() {
             return;
         }
     }

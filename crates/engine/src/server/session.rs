@@ -28,6 +28,7 @@ use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
+use crate::flow_types;
 use crate::privacy::Privacy;
 use crate::socket::options;
 
@@ -172,7 +173,8 @@ pub(crate) struct Admission<'a> {
 impl Admission<'_> {
     /// The reflector takes this many packets of the flow a second.
     pub(super) fn reserve_replies(&self, spec: &FlowSpec, packets_per_second: f64) {
-        self.session.reflector().admit(spec.id.0, packets_per_second);
+        let length = flow_types::named(&spec.flow_type).and_then(|flow_type| flow_type.length(spec));
+        self.session.reflector().admit(spec.id.0, packets_per_second, length);
     }
 
     /// The flow has this many packets a second that are not answered. Those to the client go to where its greeting comes from.
@@ -361,7 +363,6 @@ impl StampTaker for Session {
         match packet.what {
             Sent::Reply => self.reflector().stamped(packet.flow, packet.sequence, sent),
             Sent::OneWay => self.one_way.stamped(packet.flow, packet.sequence, sent),
-            Sent::Train | Sent::Answer => {}
         }
     }
 }

@@ -8,6 +8,7 @@ mod common;
 mod hostile;
 mod lease;
 mod light;
+mod moved;
 mod prober;
 mod stranger;
 mod waiting_line;

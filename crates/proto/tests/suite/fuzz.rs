@@ -144,7 +144,7 @@ proptest! {
             reflector.prove(source);
         }
         if let Ok(asked) = asked.as_ref() && know_flow {
-            reflector.admit(asked.flow, 10_000.0);
+            reflector.admit(asked.flow, 10_000.0, None);
         }
         let mut answer = octets.clone();
         let outcome = reflector.reflect(&mut answer, Incoming { source, received, octet: 0, hop_limit }, || sent);

@@ -150,11 +150,11 @@ fn as_many_flows_as_are_granted_fit_into_one_frame() {
 fn room_for_arrivals_is_bounded_by_what_is_granted() {
     let mut reflector = SessionReflector::new(Token::NONE, &Limits::default());
     for flow in 0..256 {
-        reflector.admit(flow, 1e9);
+        reflector.admit(flow, 1e9, None);
     }
     let room = reflector.arrivals.room();
     // Four seconds of what a session may have answered, and a few of each flow: 24 octets each.
     assert_eq!(room, 4 * 8192 + 256 * 64);
-    reflector.admit(256, f64::INFINITY);
+    reflector.admit(256, f64::INFINITY, None);
     assert_eq!(reflector.arrivals.room(), room);
 }

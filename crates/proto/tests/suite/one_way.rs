@@ -32,7 +32,7 @@ fn sender() -> OneWaySender {
 fn reflector(limits: &Limits) -> SessionReflector {
     let mut reflector = SessionReflector::new(TOKEN, limits);
     reflector.prove(CLIENT);
-    reflector.admit(FLOW, 10_000.0);
+    reflector.admit(FLOW, 10_000.0, None);
     reflector
 }
 

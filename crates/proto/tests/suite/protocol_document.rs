@@ -14,6 +14,7 @@ use rrul_proto::limits::{
 };
 use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS};
 use rrul_proto::packet_seal::replay_window::{COPIES_IN_A_ROW, NUMBERS};
+use rrul_proto::session_reflector::MOST_TRAINS;
 use rrul_proto::test_packet::LEAST_OCTETS;
 use rrul_proto::{HIGHEST_VERSION, MAGIC, PORT};
 use serde::Serialize;
@@ -136,6 +137,7 @@ fn the_numbers_in_the_text_are_the_constants() {
         ("payload of a frame", format!("{} octets", grouped(FRAME_OCTETS))),
         ("payload after expansion", format!("{} octets", grouped(EXPANDED_OCTETS))),
         ("from connect to the whole opening", format!("{} s", OPENING_TIME.as_secs())),
+        ("packet trains of one session", MOST_TRAINS.to_string()),
         ("from `welcome` to `open`", format!("{} s", BEGINNING_TIME.as_secs())),
         ("from `opened` to `begin`, and from `begin` to T0", format!("{} s", PREPARING_TIME.as_secs())),
         (

@@ -37,7 +37,7 @@ fn server() -> PacketSeal {
 fn reflector(limits: &Limits) -> SessionReflector {
     let mut reflector = SessionReflector::new(server(), limits);
     reflector.prove(CLIENT);
-    reflector.admit(FLOW, 10_000.0);
+    reflector.admit(FLOW, 10_000.0, None);
     reflector
 }
 
@@ -110,7 +110,7 @@ fn what_is_repeated_counts_as_a_copy_a_few_times_and_keeps_out_no_packet() {
     assert_eq!(packets, 24, "the copies have used up nothing of a quarter second's 25");
     let mut plain = SessionReflector::new(TOKEN, &limits);
     plain.prove(CLIENT);
-    plain.admit(FLOW, 10_000.0);
+    plain.admit(FLOW, 10_000.0, None);
     let mut answered = |sequence| plain.reflect(&mut packet_octets(&test(sequence), 20), INCOMING, || 0).is_ok();
     assert_eq!((0..1001).filter(|_| answered(0)).count(), 25);
     assert!(!(1..60).any(answered), "as they do where packets are not sealed");

@@ -8,6 +8,7 @@ use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::limits::Limits;
+use rrul_proto::packet_train::{self, TrainKind, TrainPacket};
 use rrul_proto::receive_window::ReceiveWindow;
 use rrul_proto::session_reflector::{Incoming, SessionReflector, Silence};
 use rrul_proto::session_sender::{Answer, Arrival, Identity, SessionSender};
@@ -34,7 +35,7 @@ fn octets(packet: &TestPacket, length: usize) -> Vec<u8> {
 fn reflector() -> SessionReflector {
     let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
     reflector.prove(CLIENT);
-    reflector.admit(FLOW, 10_000.0);
+    reflector.admit(FLOW, 10_000.0, None);
     reflector
 }
 
@@ -109,7 +110,7 @@ fn a_mapped_ipv4_address_is_the_ipv4_address() {
     assert!(reflector().reflect(&mut request.clone(), from(mapped), || 0).is_ok());
     let mut other_way = SessionReflector::new(TOKEN, &Limits::default());
     other_way.prove(mapped);
-    other_way.admit(FLOW, 10_000.0);
+    other_way.admit(FLOW, 10_000.0, None);
     assert!(other_way.reflect(&mut request.clone(), from(CLIENT), || 0).is_ok());
 }
 
@@ -152,7 +153,7 @@ fn more_than_is_granted_is_met_with_silence_until_time_has_passed() {
     let limits = Limits { packets_per_second: 100, ..Limits::default() };
     let mut reflector = SessionReflector::new(TOKEN, &limits);
     reflector.prove(CLIENT);
-    reflector.admit(FLOW, 10_000.0);
+    reflector.admit(FLOW, 10_000.0, None);
     let mut at = |received: i64| {
         let mut octets = octets(&packet(Kind::Test, 0), 100);
         reflector.reflect(&mut octets, Incoming { source: CLIENT, received, octet: EF, hop_limit: None }, || received)
@@ -163,6 +164,63 @@ fn more_than_is_granted_is_met_with_silence_until_time_has_passed() {
     assert_eq!(at(9_999_999), Err(Silence::TooMany));
     assert!(at(10_000_000).is_ok());
     assert_eq!(at(10_000_000), Err(Silence::TooMany));
+}
+
+#[test]
+fn a_flow_gets_no_more_answers_than_twice_what_it_declares_and_none_to_a_longer_packet() {
+    const SECOND: i64 = 1_000_000_000;
+    let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
+    reflector.prove(CLIENT);
+    reflector.admit(FLOW, 1.0, Some(LEAST_OCTETS));
+    reflector.admit(FLOW + 1, 50.0, Some(200));
+    let mut at = |flow, now: i64, length: usize| {
+        let packet = TestPacket { flow, ..packet(Kind::Test, 0) };
+        reflector.reflect(&mut octets(&packet, length), from(CLIENT), || now)
+    };
+    assert_eq!(at(FLOW, 0, LEAST_OCTETS + 1), Err(Silence::TooLong));
+    let answered = (0..60_000).filter(|step| at(FLOW, step * SECOND / 1000, LEAST_OCTETS).is_ok()).count();
+    assert!((193..=194).contains(&answered), "{answered} answers in a minute to a flow of one packet a second");
+    // The other flow has its own: what it has sent in ten seconds of outage may come at once, and it goes on.
+    assert!((0..500).all(|_| at(FLOW + 1, 60 * SECOND, 200).is_ok()));
+    assert!((1..500).all(|number| at(FLOW + 1, 60 * SECOND + number * SECOND / 50, 200).is_ok()));
+}
+
+#[test]
+fn a_question_for_a_name_is_of_a_flow_and_as_frequent_as_that_declares() {
+    let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
+    reflector.prove(CLIENT);
+    reflector.admit(FLOW, 4.0, None);
+    assert_eq!(reflector.take_question(FLOW + 1, 60, CLIENT, 0), Err(Silence::UnknownFlow));
+    let taken = (0..1000).filter(|_| reflector.take_question(FLOW, 60, CLIENT, 0).is_ok()).count();
+    assert_eq!(taken, 4 * 10 + 64);
+    assert_eq!(
+        reflector.take_question(FLOW, 60, IpAddr::V4(Ipv4Addr::LOCALHOST), 1_000_000_000),
+        Err(Silence::UnprovenSource)
+    );
+    assert_eq!(reflector.take_question(FLOW, 60, CLIENT, 1_000_000_000), Ok(()));
+}
+
+fn train_packet(kind: TrainKind, train: u16, sequence: u32) -> Vec<u8> {
+    let mut octets = vec![0; packet_train::PACKET_OCTETS];
+    TrainPacket { kind, train, arrived: 0, token: TOKEN, sequence, t2: 0 }.write(&mut octets).expect("room is left");
+    octets
+}
+
+#[test]
+fn a_session_sends_a_few_trains_and_gets_no_other_back() {
+    let mut reflector = SessionReflector::new(TOKEN, &Limits::default());
+    reflector.prove(CLIENT);
+    let (mut taken, mut sent_back) = (0, 0);
+    for train in 1..=100 {
+        let now = i64::from(train) * 1_000_000_000;
+        for sequence in 0..3 * u32::from(packet_train::PACKETS) {
+            let couple = reflector.couple(&train_packet(TrainKind::Car, train, sequence), from(CLIENT), now);
+            taken += u32::from(couple.is_ok());
+        }
+        let back = reflector.couple(&train_packet(TrainKind::Last, train, 0), from(CLIENT), now);
+        sent_back += back.ok().flatten().map_or(0, |train| train.packets.len());
+    }
+    assert_eq!((taken, sent_back), (8 * 40, 8 * 40));
 }
 
 #[test]

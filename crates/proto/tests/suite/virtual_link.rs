@@ -184,7 +184,7 @@ fn carry(way: &Way, now: i64, random: &mut Random) -> Vec<i64> {
 fn reflector(seal: PacketSeal) -> SessionReflector {
     let mut reflector = SessionReflector::new(seal, &Limits::default());
     reflector.prove(CLIENT);
-    reflector.admit(FLOW, 10_000.0);
+    reflector.admit(FLOW, 10_000.0, None);
     reflector
 }
 

@@ -119,13 +119,13 @@ impl Run {
         for family in AddressFamily::ALL {
             let flow = notes.flow("udp_probe", Component::Realtime, None, family);
             let identity = Identity { flow, seal: TOKEN.into(), octet: 0, server_origin: 0 };
-            reflector.admit(flow.0, 50.0);
+            reflector.admit(flow.0, 50.0, None);
             reflector.prove(packets::client(family));
             probes.push((family, SessionSender::new(identity, ALL, PROBE_INTERVAL, random.next())));
         }
         for (family, direction) in AddressFamily::ALL.into_iter().flat_map(|one| Direction::ALL.map(|two| (one, two))) {
             let flow = notes.flow("path_trace", Component::Analysis, Some(direction), family);
-            reflector.admit(flow.0, 32.0);
+            reflector.admit(flow.0, 32.0, None);
             let (client, server) = (CLIENT_PORTS + flow.0, SERVER_PORT);
             let ports = if direction == Direction::Up { (client, server) } else { (server, client) };
             traces.push(Trace::new((flow, family, direction), ports, ALL, random.next(), &mut notes));

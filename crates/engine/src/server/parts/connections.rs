@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use rrul_model::flow::FlowSpec;
 
 use crate::endpoint::Endpoint;
-use crate::server::session::{Connections, ServerPart};
+use crate::server::session::{Admission, Connections, FlowRefusal, ServerPart};
 use crate::socket::options;
 
 /// One connection a flow, served by a function until the flow ends.
@@ -42,7 +42,15 @@ impl ServerPart for ManyStreams {
 /// Any number of connections that speak HTTP, on which the server's pages are served.
 pub(crate) struct ServedPages;
 
+/// Questions for the hosts of a page in a second, over a load of it: a page has dozens of hosts, and two questions for each.
+const QUESTIONS_PER_SECOND: f64 = 50.0;
+
 impl ServerPart for ServedPages {
+    fn admit(&self, spec: &FlowSpec, _packets_per_second: f64, session: &mut Admission<'_>) -> Result<(), FlowRefusal> {
+        session.reserve_replies(spec, QUESTIONS_PER_SECOND);
+        Ok(())
+    }
+
     fn connections(&self) -> Connections {
         Connections::Pages
     }

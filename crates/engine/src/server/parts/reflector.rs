@@ -1,4 +1,4 @@
-//! Flows whose test packets the session's reflector answers.
+//! Flows whose test packets, or questions for names, the session's reflector answers.
 
 use rrul_model::flow::FlowSpec;
 
