@@ -165,8 +165,6 @@ impl RateCap {
 
 /// What comes late arrives all at once: as much as is sent in the longest time that a path holds packets back, seconds.
 const LATE_SECONDS: f64 = 10.0;
-/// Beside that, what a flow sends to begin, and what it sends again.
-const LATE_MORE: f64 = 64.0;
 /// A path may double every packet.
 const DECLARED_MARGIN: f64 = 2.0;
 
@@ -180,9 +178,10 @@ pub struct DeclaredCap {
 }
 
 impl DeclaredCap {
-    /// A full bucket for a flow that has declared this many packets a second.
-    pub fn new(declared: f64) -> Self {
-        let burst = declared * LATE_SECONDS + LATE_MORE;
+    /// A full bucket for a flow that has declared this many packets a second, with room for so many beside those that come
+    /// late.
+    pub fn new(declared: f64, beside: u32) -> Self {
+        let burst = declared * LATE_SECONDS + f64::from(beside);
         Self { per_nanosecond: declared * DECLARED_MARGIN / 1e9, burst, left: burst, last: i64::MIN }
     }
 
@@ -208,14 +207,14 @@ mod tests {
     #[test]
     fn a_flow_is_granted_what_it_declares_however_late_it_comes_and_no_more_than_twice_that() {
         const SECOND: i64 = 1_000_000_000;
-        let mut cap = DeclaredCap::new(50.0);
+        let mut cap = DeclaredCap::new(50.0, 64);
         assert!((0..500).all(|_| cap.grant(0)), "ten seconds of it at once");
         assert!((1..500).all(|number| cap.grant(number * SECOND / 50)), "as it declares");
-        let mut cap = DeclaredCap::new(50.0);
+        let mut cap = DeclaredCap::new(50.0, 64);
         let granted = (0..1_000_000_i64).filter(|step| cap.grant(step * SECOND / 10_000)).count();
         // 100 seconds at twice the rate, and the burst.
         assert!((10_560..=10_565).contains(&granted), "{granted}");
-        let mut slow = DeclaredCap::new(0.001);
+        let mut slow = DeclaredCap::new(0.001, 64);
         assert_eq!((0..1000).filter(|_| slow.grant(0)).count(), 64);
         assert!(slow.grant(500 * SECOND) && !slow.grant(501 * SECOND), "one in 500 seconds");
         assert!((2..1000).all(|number| slow.grant(number * 1000 * SECOND)));

@@ -28,6 +28,9 @@ const LOGGED_FLOWS: usize = 256;
 /// Trains that one session may send: a client sends three, and a few more if it has to try again.
 pub const MOST_TRAINS: u16 = 8;
 
+/// Packets of a flow beside those of its schedule: greetings, and questions that are asked again.
+const BESIDE: u32 = 64;
+
 /// Why a packet gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
@@ -150,7 +153,7 @@ impl SessionReflector {
         if let Entry::Vacant(place) = self.flows.entry(flow) {
             let most = self.cap.per_second();
             place.insert(FlowState {
-                cap: DeclaredCap::new(packets_per_second.max(0.0).min(most)),
+                cap: DeclaredCap::new(packets_per_second.max(0.0).min(most), BESIDE),
                 // Greetings are of the least length, whatever the flow's is.
                 longest: octets.map_or(self.longest, |octets| octets.max(LEAST_OCTETS).min(self.longest)),
                 count: 0,

@@ -30,10 +30,16 @@ pub trait ReadBefore {
     fn read_before(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<usize>;
 }
 
-impl ReadBefore for TcpStream {
+impl ReadBefore for &TcpStream {
     fn read_before(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<usize> {
         self.set_read_timeout(Some(left_until(deadline)?))?;
         self.read(into)
+    }
+}
+
+impl ReadBefore for TcpStream {
+    fn read_before(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        (&*self).read_before(into, deadline)
     }
 }
 

@@ -71,14 +71,14 @@ impl FlowType for BulkTcp {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = parallel_setup::open_all(specs, initiation, stream_opening::open);
         parallel_setup::spawn_each(opened, initiation, |spec, stream, initiation| match spec.direction {
-            Some(Direction::Up) => send(spec, stream, &initiation.end),
-            _ => receive(spec, stream, &initiation.end),
+            Some(Direction::Up) => send(spec, &Arc::new(stream), &initiation.end),
+            _ => receive(spec, &Arc::new(stream), &initiation.end),
         })
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
-    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+fn respond(spec: &FlowSpec, stream: &Arc<TcpStream>, end: &Endpoint) {
+    if let Err(reason) = stream_opening::prepare(stream, spec, end) {
         end.failed(spec, reason);
         return;
     }
@@ -89,10 +89,9 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
 }
 
 /// Sends from the flow's start to its end, then discards what the kernel has not sent.
-fn send(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
-    let stream = Arc::new(stream);
-    let ready = stream::prepare(&stream, PATIENCE).and_then(|()| {
-        spec.parameters.rate("pacing_rate").map_or(Ok(()), |rate| options::pace(&*stream, rate))?;
+fn send(spec: &FlowSpec, stream: &Arc<TcpStream>, end: &Endpoint) {
+    let ready = stream::prepare(stream, PATIENCE).and_then(|()| {
+        spec.parameters.rate("pacing_rate").map_or(Ok(()), |rate| options::pace(stream, rate))?;
         stream.set_nonblocking(true)?;
         stream::random_file()
     });
@@ -100,11 +99,11 @@ fn send(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
         Ok(file) => file,
         Err(error) => return end.failed(spec, error.to_string()),
     };
-    end.sampler.watch(spec.id, spec.window, &stream, None);
-    let outcome = if end.wait_for_start(spec.id, spec.window.from, &stream)
+    end.sampler.watch(spec.id, spec.window, stream, None);
+    let outcome = if end.wait_for_start(spec.id, spec.window.from, stream)
         && let Some(clock) = end.wait_for_begin()
     {
-        send_until_end(spec, &stream, end, clock, file)
+        send_until_end(spec, stream, end, clock, file)
     } else {
         Ok(())
     };
@@ -140,16 +139,15 @@ fn send_until_end(
 }
 
 /// Receives until the sender ends the stream.
-fn receive(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
-    let stream = Arc::new(stream);
-    if let Err(error) = stream::prepare(&stream, PATIENCE) {
+fn receive(spec: &FlowSpec, stream: &Arc<TcpStream>, end: &Endpoint) {
+    if let Err(error) = stream::prepare(stream, PATIENCE) {
         return end.failed(spec, error.to_string());
     }
     let octets = Arc::new(AtomicU64::new(0));
-    end.sampler.watch(spec.id, spec.window, &stream, Some(&octets));
+    end.sampler.watch(spec.id, spec.window, stream, Some(&octets));
     let Some(clock) = end.wait_for_begin() else { return };
     scheduling::prompt_timers();
-    let outcome = receive_until_end(spec, &stream, end, clock, &octets);
+    let outcome = receive_until_end(spec, stream, end, clock, &octets);
     end.finish_sampling(spec.id);
     // A sender that is done resets the connection: what it had not sent must not drain over a bloated link for long.
     let expected = clock.now() + CLOCK_SLACK >= end.ends(spec.window.to) || end.is_ending();

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -112,17 +113,17 @@ impl FlowType for ShortFlow {
     }
 }
 
-fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
+fn serve_connection(spec: &FlowSpec, stream: &Arc<TcpStream>, answer: &[u8], end: &Endpoint) {
     let Some(clock) = end.clock() else { return };
     let started = clock.now();
-    let Some(number) = stream_opening::number_of(&mut stream, spec, end) else { return };
+    let Some(number) = stream_opening::number_of(stream, spec, end) else { return };
     let mut steps = Steps::new(Opened { flow: spec.id, connection: number, started });
     // What broke shows at the client, and in what the kernel counted.
-    let _ = serve(spec, &mut stream, answer, number, end, &mut |stream| steps.take(stream, clock.now()));
-    let ended = see_closed(&stream, clock, end);
+    let _ = serve(spec, stream, answer, number, end, &mut |stream| steps.take(stream, clock.now()));
+    let ended = see_closed(stream, clock, end);
     let mut sink = end.observer.sink(steps.rows.len() + 1);
     steps.rows.drain(..).for_each(|row| sink.note(row));
-    note_totals(&mut sink, &stream, spec, number, started, ended);
+    note_totals(&mut sink, &**stream, spec, number, started, ended);
 }
 
 fn interval_of(spec: &FlowSpec) -> Duration {
@@ -165,7 +166,7 @@ impl Steps {
 /// The server's end of one transfer. Each time that bytes have been received, `received` is called.
 fn serve(
     spec: &FlowSpec,
-    stream: &mut TcpStream,
+    mut stream: &TcpStream,
     answer: &[u8],
     number: u32,
     end: &Endpoint,
@@ -180,13 +181,13 @@ fn serve(
         Direction::Down => {
             let file = stream::random_file()?;
             // The answer leaves in one segment with what follows: alone it would take one of the first flight's.
-            SockRef::from(&*stream).set_tcp_cork(true)?;
+            SockRef::from(stream).set_tcp_cork(true)?;
             stream.write_all(answer)?;
             let mut sent = 0;
             while sent < size {
                 sent += patient(end, deadline, || stream::send_part(stream, file, sent % stream::CHUNK, size - sent))?;
             }
-            SockRef::from(&*stream).set_tcp_cork(false)
+            SockRef::from(stream).set_tcp_cork(false)
         }
         Direction::Up => {
             stream.write_all(answer)?;

@@ -52,12 +52,12 @@ pub(super) fn connecting_socket(spec: &FlowSpec) -> io::Result<Socket> {
 
 /// Returns the number of a connection that a client has opened, which has been given the flow's congestion control; `None` for one
 /// that is not served.
-pub(super) fn number_of(stream: &mut TcpStream, spec: &FlowSpec, end: &Endpoint) -> Option<u32> {
+pub(super) fn number_of(mut stream: &TcpStream, spec: &FlowSpec, end: &Endpoint) -> Option<u32> {
     let mut number = [0; NUMBER_OCTETS];
-    read_exact_until(stream, &mut number, Instant::now() + limits::OPENING_TIME).ok()?;
+    read_exact_until(&mut stream, &mut number, Instant::now() + limits::OPENING_TIME).ok()?;
     let number = decode_number(number);
     if number > 0 {
-        let _ = options::congestion_control(&*stream, congestion_control(spec), Asker::Stranger);
+        let _ = options::congestion_control(stream, congestion_control(spec), Asker::Stranger);
     } else if let Err(reason) = prepare(stream, spec, end) {
         // Once a flow is enough to record what is in force.
         end.failed(spec, reason);

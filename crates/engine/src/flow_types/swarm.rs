@@ -106,18 +106,18 @@ impl FlowType for Swarm {
     }
 }
 
-fn serve_connection(spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
+fn serve_connection(spec: &FlowSpec, stream: &Arc<TcpStream>, answer: &[u8], end: &Endpoint) {
     let Some(clock) = end.clock() else { return };
     let started = clock.now();
-    let Some(connection) = stream_opening::number_of(&mut stream, spec, end) else { return };
+    let Some(connection) = stream_opening::number_of(stream, spec, end) else { return };
     let mut served = Served {
         opened: Opened { flow: spec.id, connection, started },
         noted: started,
         sink: end.observer.sink(ROWS_A_STREAM),
     };
     // What broke shows at the client, and in what the kernel counted.
-    let _ = serve(spec, &stream, answer, end, clock, &mut served);
-    served.note(&stream, clock.now());
+    let _ = serve(spec, stream, answer, end, clock, &mut served);
+    served.note(stream, clock.now());
 }
 
 fn streams_of(spec: &FlowSpec) -> u32 {

@@ -5,6 +5,7 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -79,9 +80,9 @@ impl FlowType for TcpConnect {
     }
 }
 
-fn answer(_spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], _end: &Endpoint) {
+fn answer(_spec: &FlowSpec, stream: &Arc<TcpStream>, answer: &[u8], _end: &Endpoint) {
     // A client that is gone by now has its own row.
-    let _ = stream.write_all(answer);
+    let _ = (&**stream).write_all(answer);
 }
 
 fn interval_of(spec: &FlowSpec) -> Duration {

@@ -94,13 +94,13 @@ impl FlowType for TcpRecords {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = parallel_setup::open_all(specs, initiation, stream_opening::open);
         parallel_setup::spawn_each(opened, initiation, |spec, stream, initiation| {
-            take_part(spec, stream, &initiation.end, initiation.seed_for(spec));
+            take_part(spec, &Arc::new(stream), &initiation.end, initiation.seed_for(spec));
         })
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
-    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+fn respond(spec: &FlowSpec, stream: &Arc<TcpStream>, end: &Endpoint) {
+    if let Err(reason) = stream_opening::prepare(stream, spec, end) {
         return end.failed(spec, reason);
     }
     // The server does not compute the same instants: its records say when they were due.
@@ -108,11 +108,10 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
 }
 
 /// One end of one flow: the sender's where the bytes leave, else the receiver's.
-fn take_part(spec: &FlowSpec, stream: TcpStream, end: &Endpoint, seed: u64) {
+fn take_part(spec: &FlowSpec, stream: &Arc<TcpStream>, end: &Endpoint, seed: u64) {
     let sends = end.observer.point() == sender(spec.direction.unwrap_or(Direction::Down));
-    let stream = Arc::new(stream);
-    end.sampler.watch_slowly(spec.id, spec.window, &stream);
-    let outcome = if sends { send(spec, &stream, end, seed) } else { receive(spec, &stream, end) };
+    end.sampler.watch_slowly(spec.id, spec.window, stream);
+    let outcome = if sends { send(spec, stream, end, seed) } else { receive(spec, stream, end) };
     end.finish_sampling(spec.id);
     match outcome {
         Ok(()) if sends => end.event(spec.id, FlowEventKind::Stopped, ""),

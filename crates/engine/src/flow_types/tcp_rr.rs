@@ -27,6 +27,9 @@ use crate::socket::wait::is_not_ready;
 
 const MOST_OCTETS: u64 = 64 * 1024;
 
+/// How long after the end of its window a flow is answered.
+const DRAINING: Duration = Duration::from_secs(1);
+
 /// How long a kernel waits for something to acknowledge with.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 
@@ -90,14 +93,13 @@ impl FlowType for TcpRr {
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
-    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+fn respond(spec: &FlowSpec, stream: &Arc<TcpStream>, end: &Endpoint) {
+    if let Err(reason) = stream_opening::prepare(stream, spec, end) {
         return end.failed(spec, reason);
     }
-    let stream = Arc::new(stream);
-    end.sampler.watch_slowly(spec.id, spec.window, &stream);
+    end.sampler.watch_slowly(spec.id, spec.window, stream);
     // How a client ends its connection is its business; it has counted every transaction.
-    let _ = echo(spec, &stream, end);
+    let _ = echo(spec, stream, end);
     end.finish_sampling(spec.id);
 }
 
@@ -139,9 +141,10 @@ fn request(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()
 fn echo(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()> {
     stream::prepare(stream, PATIENCE)?;
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
-    let over = || end.is_stopped();
+    // A client ends with the window; what it has sent by then may arrive a little later.
+    let over = || end.is_stopped() || clock.now() >= end.ends(spec.window.to) + DRAINING;
     let mut octets = vec![0; length_of(spec)];
-    while read_all(stream, &mut octets, over)? {
+    while !over() && read_all(stream, &mut octets, over)? {
         let received = clock.now().0;
         ExchangeStamps { received, sent: clock.now().0 }.write(&mut octets);
         if !write_all(stream, &octets, over)? {

@@ -89,13 +89,13 @@ impl FlowType for VideoBursts {
     fn initiate(&self, specs: &[&FlowSpec], initiation: &Initiation) -> Vec<JoinHandle<()>> {
         let opened = parallel_setup::open_all(specs, initiation, stream_opening::open);
         parallel_setup::spawn_each(opened, initiation, |spec, stream, initiation| {
-            take_part(spec, stream, &initiation.end, fetch_all);
+            take_part(spec, &Arc::new(stream), &initiation.end, fetch_all);
         })
     }
 }
 
-fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
-    if let Err(reason) = stream_opening::prepare(&stream, spec, end) {
+fn respond(spec: &FlowSpec, stream: &Arc<TcpStream>, end: &Endpoint) {
+    if let Err(reason) = stream_opening::prepare(stream, spec, end) {
         return end.failed(spec, reason);
     }
     take_part(spec, stream, end, serve);
@@ -104,13 +104,12 @@ fn respond(spec: &FlowSpec, stream: TcpStream, end: &Endpoint) {
 /// One end of one flow.
 fn take_part(
     spec: &FlowSpec,
-    stream: TcpStream,
+    stream: &Arc<TcpStream>,
     end: &Endpoint,
     work: fn(&FlowSpec, &TcpStream, &Endpoint) -> io::Result<()>,
 ) {
-    let stream = Arc::new(stream);
-    end.sampler.watch(spec.id, spec.window, &stream, None);
-    let outcome = stream::prepare(&stream, PATIENCE).and_then(|()| work(spec, &stream, end));
+    end.sampler.watch(spec.id, spec.window, stream, None);
+    let outcome = stream::prepare(stream, PATIENCE).and_then(|()| work(spec, stream, end));
     end.finish_sampling(spec.id);
     match outcome {
         Ok(()) => end.event(spec.id, FlowEventKind::Stopped, ""),

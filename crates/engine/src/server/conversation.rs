@@ -56,6 +56,7 @@ pub(super) fn control(stream: ControlStream, open: OpenSession, access: Option<H
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
+    shared.count_rest(session, control.own_quota());
     if control.has_given_way() && outcome.is_ok() {
         let why = "gave its turn to a network that has waited";
         return shared.report(EventKind::SessionClosed, Some(session.peer()), why);
@@ -225,7 +226,7 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
     let to_send = session.flows_to_send();
     let own = control.own_quota();
     let may_go_on = |octets| shared.count_octets(session.peer(), own, octets);
-    let reports = Reports::new(clock, origin, TrafficMeter::new(&shared.traffic, &session.flows()));
+    let reports = Reports::new(clock, origin, TrafficMeter::new(&shared.traffic));
     let has_token = control.has_token();
     let report = || {
         let outcome = reporting::report(&out, session, end, clock, may_go_on, reports).and_then(|()| {

@@ -63,7 +63,7 @@ impl<'a> LightSession<'a> {
         stream.stop_waiting()?;
         // A kernel that keeps more has its own bounds.
         let _ = SockRef::from(stream.socket()).set_send_buffer_size(SEND_BUFFER);
-        let meter = TrafficMeter::new(&shared.traffic, &test.open.session.flows());
+        let meter = TrafficMeter::new(&shared.traffic);
         let reports = Reports::new(test.clock, test.origin, meter);
         test.end.begin(test.clock, test.origin);
         let now = RawTime::now();
@@ -83,6 +83,12 @@ impl<'a> LightSession<'a> {
 
     pub(super) fn peer(&self) -> SocketAddr {
         self.test.open.session.peer()
+    }
+
+    /// Counts what it has moved since its last report.
+    pub(super) fn count_rest(&self, shared: &Shared) {
+        let control = &self.test.control;
+        shared.count_rest(&control.session, control.own_quota());
     }
 
     /// What its test watches of this host.

@@ -126,6 +126,7 @@ fn heed(session: &mut LightSession<'_>, flags: EventFlags, now: RawTime) -> Resu
 
 fn close(sessions: &mut BTreeMap<u64, Served<'_>>, key: u64, outcome: Result<bool, LinkError>, shared: &Shared) {
     if let Some(served) = sessions.remove(&key) {
+        served.session.count_rest(shared);
         closed(served.session.peer(), outcome.map(drop), shared);
     }
 }

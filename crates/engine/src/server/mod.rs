@@ -28,6 +28,7 @@ pub(crate) mod parts;
 mod reflector;
 mod reporting;
 pub(crate) mod session;
+mod session_traffic;
 mod shared;
 mod traffic;
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use rrul_proto::name_responder::Asked;
+use rrul_proto::session_reflector::Silence;
 
 use super::datagram_port::{DatagramPort, Route};
 use super::shared::Shared;
@@ -21,12 +22,19 @@ pub(super) fn answer(
     let Some(session) = shared.sessions.find(&asked.token) else { return };
     let Some(class) = session.class_of(asked.flow) else { return };
     let now = session.at(RawTime::now());
-    if session.reflector().take_question(asked.flow, octets, source.ip(), now).is_err() {
+    let taken = session.reflector().take_question(asked.flow, octets, source.ip(), now);
+    if taken != Err(Silence::UnprovenSource) {
+        session.moved.passed(source.ip(), octets);
+    }
+    if taken.is_err() {
         return;
     }
     let everywhere = port.address.ip().is_unspecified();
     let Some(address) = (if everywhere { datagram.local } else { Some(port.address.ip()) }) else { return };
     let route = Route { to: source, from: everywhere.then_some(address) };
+    let answer = asked.answer(address);
     // Who gets no answer has noticed by itself.
-    let _ = port.send_unnumbered(&asked.answer(address), route, class.octet());
+    if port.send_unnumbered(&answer, route, class.octet()).is_ok() {
+        session.moved.passed(source.ip(), answer.len());
+    }
 }

@@ -7,7 +7,7 @@ use rrul_model::random::Random;
 use rrul_proto::name_responder::Asked;
 use rrul_proto::one_way_packet::OneWayPacket;
 use rrul_proto::packet_train::TrainPacket;
-use rrul_proto::session_reflector::{Incoming, Train};
+use rrul_proto::session_reflector::{Incoming, Silence, Train};
 use rrul_proto::test_packet::{Kind, TestPacket};
 
 use super::datagram_port::{DatagramPort, Departing, Route, Sent};
@@ -65,7 +65,10 @@ fn take(
             let incoming = incoming(&session);
             // What is not taken is passed over in silence, as what is not answered.
             let taken = session.reflector().take(octets, incoming, session.at(RawTime::now()));
-            taken.unwrap_or_else(|silence| shared.counters.silent(silence));
+            match taken {
+                Ok(()) => session.moved.passed(source.ip(), octets.len()),
+                Err(silence) => pass_over(silence, &session, (source, octets.len()), shared),
+            }
         }
         return;
     }
@@ -74,9 +77,13 @@ fn take(
             let incoming = incoming(&session);
             let back = session.reflector().couple(octets, incoming, session.at(RawTime::now()));
             match back {
-                Ok(Some(train)) => send_back(port, &session, &train, route(port, source, datagram)),
-                Ok(None) => {}
-                Err(silence) => shared.counters.silent(silence),
+                Ok(train) => {
+                    session.moved.passed(source.ip(), octets.len());
+                    if let Some(train) = train {
+                        send_back(port, &session, &train, route(port, source, datagram));
+                    }
+                }
+                Err(silence) => pass_over(silence, &session, (source, octets.len()), shared),
             }
         }
         return;
@@ -93,8 +100,9 @@ fn take(
     let reply = session.reflector().reflect(octets, incoming, || session.at(RawTime::now()));
     let reply = match reply {
         Ok(reply) => reply,
-        Err(silence) => return shared.counters.silent(silence),
+        Err(silence) => return pass_over(silence, &session, (source, octets.len()), shared),
     };
+    session.moved.passed(source.ip(), octets.len());
     let route = route(port, source, datagram);
     let departing = Departing {
         session: Session::stamp_taker(&session),
@@ -109,9 +117,20 @@ fn take(
         // The line has not lost it.
         session.not_sent(reply.flow);
     }
+    if outcome.is_ok() {
+        session.moved.passed(source.ip(), reply.length);
+    }
     if outcome.is_ok() && packet.kind == Kind::Greeting {
         session.one_way.greeted(reply.flow, port, route, incoming.received);
     }
+}
+
+/// Counts a packet that is not answered. What its own client sends beyond its share has used the line all the same.
+fn pass_over(why: Silence, session: &Session, (source, octets): (SocketAddr, usize), shared: &Shared) {
+    if matches!(why, Silence::UnknownFlow | Silence::TooLong | Silence::TooMany) {
+        session.moved.passed(source.ip(), octets);
+    }
+    shared.counters.silent(why);
 }
 
 /// The way back. A socket of one address replies from it anyhow; one of every address replies from where it was asked.
@@ -134,5 +153,6 @@ fn send_back(port: &DatagramPort, session: &Session, train: &Train, route: Route
         if port.send_unnumbered(octets, route, 0).is_err() {
             return;
         }
+        session.moved.passed(route.to.ip(), octets.len());
     }
 }

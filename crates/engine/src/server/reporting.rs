@@ -1,6 +1,6 @@
 //! What the server reports of a test: observations while it runs, and the state of its host.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,6 @@ pub(super) struct Reports<'a> {
     clock: TestClock,
     /// T0 on the session clock.
     origin: i64,
-    moved: MovedOctets,
     unsent: Unsent,
     meter: TrafficMeter<'a>,
 }
@@ -40,7 +39,7 @@ pub(super) struct Reports<'a> {
 impl<'a> Reports<'a> {
     /// Of a test that has reported nothing.
     pub(super) fn new(clock: TestClock, origin: i64, meter: TrafficMeter<'a>) -> Self {
-        Self { clock, origin, moved: MovedOctets::default(), unsent: Unsent::default(), meter }
+        Self { clock, origin, unsent: Unsent::default(), meter }
     }
 
     /// Makes frames of what was observed since the last time, of these arrivals and of what was noted elsewhere. Ends a test that may
@@ -64,12 +63,8 @@ impl<'a> Reports<'a> {
         let unsent = self.unsent.rows(session.unsent(), clock.now());
         let others = self.meter.others(clock.now());
         let frames = end.observer.collect_with(clock, arrived.chain(unsent).chain(noted).chain([others]));
-        for frame in &frames {
-            self.meter.count(frame);
-            session.has_moved(self.meter.moved());
-            if !may_go_on(self.moved.take(frame)) {
-                end.stop();
-            }
+        if !may_go_on(self.meter.count(&session.moved, &frames)) {
+            end.stop();
         }
         frames
     }
@@ -129,24 +124,6 @@ impl Unsent {
             }
         }
         rows
-    }
-}
-
-/// Bytes that the streams of a test have moved in both directions, as this host's kernel counts them.
-#[derive(Debug, Default)]
-struct MovedOctets(HashMap<FlowId, u64>);
-
-impl MovedOctets {
-    /// Those of this frame that were not in one before.
-    fn take(&mut self, frame: &Frame) -> u64 {
-        let mut new = 0_u64;
-        for row in frame.tables.tcp_info.rows() {
-            let counted = row.bytes_sent.saturating_add(row.bytes_received);
-            let before = self.0.entry(row.flow).or_insert(0);
-            new = new.saturating_add(counted.saturating_sub(*before));
-            *before = counted.max(*before);
-        }
-        new
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use rrul_model::flow::{Direction, FlowId, FlowSpec};
@@ -12,7 +12,7 @@ use rrul_model::units::BitRate;
 use rrul_proto::admission::consent;
 use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::control::ClientMessage;
-use rrul_proto::limits::{Limits, RateCap};
+use rrul_proto::limits::{DeclaredCap, Limits, RateCap};
 use rrul_proto::opening::ClientOpening;
 use rrul_proto::packet_seal::{PacketSeal, PacketSecrets};
 use rrul_proto::session_reflector::SessionReflector;
@@ -24,6 +24,7 @@ use super::datagram_port::{Departing, Sent, StampTaker};
 use super::greetings::Greetings;
 use super::host::Ways;
 use super::pages::connections::PageConnections;
+use super::session_traffic::SessionTraffic;
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::clock::test_clock::TestClock;
@@ -44,6 +45,9 @@ const MOST_HOMES: usize = 8;
 const UNSENT: usize = 16 << 20;
 const LEAST_UNSENT: usize = 64 << 10;
 const MOST_UNSENT: usize = 1 << 20;
+
+/// Connections of a flow beside those of its mean rate: they come at random times, and what a path holds back arrives at once.
+const CONNECTIONS_BESIDE: u32 = 16;
 
 /// Every session of a server.
 #[derive(Default)]
@@ -73,8 +77,8 @@ pub(super) struct Session {
     heard: AtomicI64,
     /// Whether it says that it is there.
     says_alive: AtomicBool,
-    /// Bytes that its test has moved, both directions.
-    moved: AtomicU64,
+    /// What it moves, both directions.
+    pub(super) moved: Arc<SessionTraffic>,
     test: Mutex<Option<Test>>,
 }
 
@@ -104,7 +108,7 @@ pub(crate) trait ServerPart: Sync {
 
     /// Serves a connection of a flow, on the connection's own thread. `answer` is what the server says first. The connection is
     /// closed when this returns.
-    fn serve(&self, _spec: &FlowSpec, _stream: TcpStream, _answer: &[u8], _end: &Endpoint) {}
+    fn serve(&self, _spec: &FlowSpec, _stream: &Arc<TcpStream>, _answer: &[u8], _end: &Endpoint) {}
 
     /// Returns the key of the thread that sends such flows to the client: flows of one key share a thread.
     fn sender(&self) -> Option<&'static str> {
@@ -210,6 +214,9 @@ fn is_sent_by_server(spec: &FlowSpec, part: Part) -> bool {
 
 struct Test {
     flows: HashMap<FlowId, (FlowSpec, Part)>,
+    /// How many connections are still granted of flows that declare how many they open. Those that take what the path
+    /// gives have a turn.
+    caps: HashMap<FlowId, DeclaredCap>,
     end: Arc<Endpoint>,
     /// Bytes that may wait in each stream of a flow that has one.
     unsent: usize,
@@ -230,6 +237,7 @@ pub(super) struct AttachedFlow {
     end: Arc<Endpoint>,
     /// Bytes that may wait in each of its streams.
     unsent: usize,
+    moved: Arc<SessionTraffic>,
 }
 
 impl AttachedFlow {
@@ -237,7 +245,9 @@ impl AttachedFlow {
     pub(super) fn serve(&self, stream: TcpStream, answer: &[u8]) {
         // A kernel without it keeps what its own bounds allow.
         let _ = options::limit_unsent(&stream, self.unsent);
-        self.part.serve(&self.spec, stream, answer, &self.end);
+        let stream = Arc::new(stream);
+        let _counted = self.moved.watch(&stream);
+        self.part.serve(&self.spec, &stream, answer, &self.end);
     }
 }
 
@@ -305,7 +315,7 @@ impl Sessions {
             unsent: Mutex::default(),
             heard: AtomicI64::new(0),
             says_alive: AtomicBool::new(false),
-            moved: AtomicU64::new(0),
+            moved: Arc::default(),
             test: Mutex::new(None),
         });
         session.prove(peer.ip());
@@ -387,14 +397,9 @@ impl Session {
         }
     }
 
-    /// Its test has moved so many bytes so far.
-    pub(super) fn has_moved(&self, octets: u64) {
-        self.moved.store(octets, Ordering::Relaxed);
-    }
-
-    /// How many bytes its test has moved, both directions, as far as they were counted.
+    /// How many bytes it has moved, both directions: all packets so far, and streams as they were read last.
     pub(super) fn moved(&self) -> u64 {
-        self.moved.load(Ordering::Relaxed)
+        self.moved.octets()
     }
 
     /// This host had no room for a reply of this flow.
@@ -461,7 +466,9 @@ impl Session {
             Connections::One => test.flows.remove(&flow)?,
             Connections::Many => {
                 let mut cap = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-                if !cap.grant(RawTime::now().0) {
+                let now = RawTime::now().0;
+                let exceeds = |declared: &mut DeclaredCap| !declared.grant(now);
+                if !cap.grant(now) || test.caps.get_mut(&flow).is_some_and(exceeds) {
                     return Some(Attached::TooMany);
                 }
                 test.flows.get(&flow)?.clone()
@@ -472,7 +479,8 @@ impl Session {
             Connections::Many => LEAST_UNSENT,
             _ => test.unsent,
         };
-        Some(Attached::Flow(AttachedFlow { spec, part, end: Arc::clone(&test.end), unsent }))
+        let (end, moved) = (Arc::clone(&test.end), Arc::clone(&self.moved));
+        Some(Attached::Flow(AttachedFlow { spec, part, end, unsent, moved }))
     }
 
     /// A flow whose pages the server serves.
@@ -487,12 +495,6 @@ impl Session {
     pub(super) fn class_of(&self, flow: u16) -> Option<ServiceClass> {
         let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
         test.as_ref()?.flows.get(&FlowId(flow)).map(|(spec, _)| spec.class)
-    }
-
-    /// Every flow that is served.
-    pub(super) fn flows(&self) -> Vec<FlowSpec> {
-        let test = self.test.lock().unwrap_or_else(PoisonError::into_inner);
-        test.iter().flat_map(|test| test.flows.values()).map(|(spec, _)| spec.clone()).collect()
     }
 
     /// The flows whose packets the server sends by itself, by the thread that sends them, in the order of the plan.
@@ -532,8 +534,14 @@ impl Session {
         let unsent = (UNSENT / streams.max(1)).clamp(LEAST_UNSENT, MOST_UNSENT);
         let is_reflected =
             flows.iter().all(|(spec, part)| part.connections() == Connections::None && !is_sent_by_server(spec, *part));
+        let caps = flows.iter().filter_map(|(spec, part)| {
+            let flow_type = flow_types::named(&spec.flow_type)?;
+            let is_capped = part.connections() == Connections::Many && flow_type.load(spec).is_some();
+            is_capped.then(|| (spec.id, DeclaredCap::new(flow_type.connections_per_second(spec), CONNECTIONS_BESIDE)))
+        });
+        let caps = caps.collect();
         let flows = flows.into_iter().map(|(spec, part)| (spec.id, (spec, part))).collect();
-        let test = Test { flows, end: Arc::clone(end), unsent, is_reflected };
+        let test = Test { flows, caps, end: Arc::clone(end), unsent, is_reflected };
         *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(test);
     }
 }

@@ -20,7 +20,7 @@ use super::light_handover::LightHandover;
 use super::load_turns::LoadTurns;
 use super::options::{ProfileFor, Rules, ServerOptions};
 use super::pages::runtime::Pages;
-use super::session::Sessions;
+use super::session::{Session, Sessions};
 use super::traffic::Traffic;
 use crate::clock::host_clock::HostClock;
 use crate::clock::{RawTime, seconds_now};
@@ -152,6 +152,15 @@ impl Shared {
     pub(super) fn count_octets(&self, client: SocketAddr, own: Option<OwnQuota>, octets: u64) -> bool {
         self.counters.moved(octets);
         self.quota().spend(client.ip(), own, octets, seconds_now())
+    }
+
+    /// Counts what a session has moved that no report of it has counted: before its test, or without one.
+    pub(super) fn count_rest(&self, session: &Session, own: Option<OwnQuota>) {
+        let rest = session.moved.take_new();
+        self.traffic.add(rest);
+        if rest.octets > 0 {
+            self.count_octets(session.peer(), own, rest.octets);
+        }
     }
 
     fn quota(&self) -> MutexGuard<'_, Quota> {

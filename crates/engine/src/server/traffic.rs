@@ -1,29 +1,36 @@
 //! How much the sessions of a server send and receive, so that each recording says what others did meanwhile.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use rrul_model::flow::{AddressFamily, FlowId, FlowSpec};
-use rrul_model::observation::{Observation, OtherSessions};
+use rrul_model::flow::FlowId;
+use rrul_model::observation::{Observation, OtherSessions, TcpInfo};
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 
-use crate::flow_types;
+use super::session_traffic::SessionTraffic;
 
 /// An amount of traffic, both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Amount {
-    octets: u64,
-    packets: u64,
+    pub(super) octets: u64,
+    pub(super) packets: u64,
 }
 
 impl Amount {
-    fn add(&mut self, more: Self) {
+    /// What the kernel has counted of a stream.
+    pub(super) fn of_stream(counted: &TcpInfo) -> Self {
+        Self {
+            octets: counted.bytes_sent.saturating_add(counted.bytes_received),
+            packets: u64::from(counted.segs_out) + u64::from(counted.segs_in),
+        }
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
         self.octets = self.octets.saturating_add(more.octets);
         self.packets = self.packets.saturating_add(more.packets);
     }
 
-    fn less(self, other: Self) -> Self {
+    pub(super) fn less(self, other: Self) -> Self {
         Self { octets: self.octets.saturating_sub(other.octets), packets: self.packets.saturating_sub(other.packets) }
     }
 }
@@ -37,37 +44,25 @@ impl Traffic {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, more: Amount) {
+    /// Counts what a session has moved.
+    pub(super) fn add(&self, more: Amount) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(more);
     }
 }
 
-/// What one session moves, read from what it observes, and what the others do meanwhile.
+/// What one session moves, and what the others do meanwhile.
 pub(super) struct TrafficMeter<'a> {
     all: &'a Traffic,
     /// What all had moved when this one began.
     before: Amount,
     own: Amount,
-    /// Bytes of the control connection among them.
-    control: u64,
-    /// Counters of each connection as they were read last.
-    counters: HashMap<(FlowId, Option<u32>), Amount>,
-    /// Bytes of each datagram of a flow.
-    datagrams: HashMap<FlowId, u64>,
+    /// The counters of the control connection as they were read last.
+    control: Amount,
 }
 
 impl<'a> TrafficMeter<'a> {
-    pub(super) fn new(all: &'a Traffic, flows: &[FlowSpec]) -> Self {
-        let datagram = |spec: &FlowSpec| {
-            let header = match spec.family {
-                AddressFamily::Ipv4 => 20 + 8,
-                AddressFamily::Ipv6 => 40 + 8,
-            };
-            let length = flow_types::named(&spec.flow_type)?.length(spec)?;
-            Some((spec.id, length as u64 + header))
-        };
-        let datagrams = flows.iter().filter_map(datagram).collect();
-        Self { all, before: all.read(), own: Amount::default(), control: 0, counters: HashMap::new(), datagrams }
+    pub(super) fn new(all: &'a Traffic) -> Self {
+        Self { all, before: all.read(), own: Amount::default(), control: Amount::default() }
     }
 
     /// What the others have moved since this one began.
@@ -76,83 +71,44 @@ impl<'a> TrafficMeter<'a> {
         OtherSessions { at, octets, packets }.into()
     }
 
-    /// Bytes that the flows of this session have moved, both directions.
-    pub(super) fn moved(&self) -> u64 {
-        self.own.octets.saturating_sub(self.control)
-    }
-
-    /// Counts what this session has observed of itself.
-    pub(super) fn count(&mut self, frame: &Frame) {
-        let tables = &frame.tables;
-        let mut moved = Amount::default();
-        for row in tables.tcp_info.rows() {
-            let octets = row.bytes_sent.saturating_add(row.bytes_received);
-            let packets = u64::from(row.segs_out) + u64::from(row.segs_in);
-            let grown = self.grown((row.flow, None), Amount { octets, packets });
-            if row.flow == FlowId::CONTROL {
-                self.control = self.control.saturating_add(grown.octets);
+    /// Counts what this session has moved since the last time, what these frames show of its control connection and of path
+    /// traces that the server sends included; returns how many bytes.
+    pub(super) fn count(&mut self, session: &SessionTraffic, frames: &[Frame]) -> u64 {
+        let mut new = session.take_new();
+        for tables in frames.iter().map(|frame| &frame.tables) {
+            for row in tables.tcp_info.rows().filter(|row| row.flow == FlowId::CONTROL) {
+                let now = Amount::of_stream(&row);
+                new.add(now.less(self.control));
+                self.control = now;
             }
-            moved.add(grown);
+            tables.path_probe.rows().for_each(|row| new.add(Amount { octets: row.length.into(), packets: 1 }));
         }
-        for row in tables.connection_totals.rows() {
-            let octets = row.sent_octets.saturating_add(row.received_octets);
-            let packets = u64::from(row.sent_segments) + u64::from(row.received_segments);
-            moved.add(self.grown((row.flow, Some(row.connection)), Amount { octets, packets }));
-        }
-        let arrived = tables.packet_received.rows().map(|row| row.flow);
-        for flow in arrived.chain(tables.probe_sent.rows().map(|row| row.flow)) {
-            moved.add(Amount { octets: self.datagrams.get(&flow).copied().unwrap_or(0), packets: 1 });
-        }
-        self.own.add(moved);
-        self.all.add(moved);
-    }
-
-    fn grown(&mut self, connection: (FlowId, Option<u32>), now: Amount) -> Amount {
-        let before = self.counters.insert(connection, now).unwrap_or_default();
-        now.less(before)
+        self.own.add(new);
+        self.all.add(new);
+        new.octets
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use rrul_model::observation::{ConnectionTotals, ObservationPoint, Tables};
+    use std::net::Ipv4Addr;
 
-    fn frame(octets: u64, packets: u32) -> Frame {
-        let mut tables = Tables::default();
-        let (flow, at) = (FlowId(1), TestTime(5));
-        tables.push(
-            ConnectionTotals {
-                flow,
-                connection: 0,
-                started: at,
-                ended: at,
-                transport: 6,
-                options: 0,
-                sent_octets: octets,
-                retransmitted_octets: 0,
-                received_octets: 0,
-                sent_segments: packets,
-                received_segments: 0,
-                sent_data_segments: 0,
-                received_data_segments: 0,
-                out_of_order: 0,
-            }
-            .into(),
-        );
-        Frame { point: ObservationPoint::Server, number: 0, dropped: 0, tables, events: Vec::new() }
-    }
+    use super::*;
 
     #[test]
     fn each_session_sees_what_the_others_have_moved_since_it_began() {
         let all = Traffic::default();
-        let mut first = TrafficMeter::new(&all, &[]);
-        first.count(&frame(1000, 10));
-        let mut second = TrafficMeter::new(&all, &[]);
-        first.count(&frame(1500, 14));
-        second.count(&frame(7, 1));
+        let (one, two) = (SessionTraffic::default(), SessionTraffic::default());
+        let passed = |session: &SessionTraffic, payload| session.passed(Ipv4Addr::LOCALHOST.into(), payload);
+        let mut first = TrafficMeter::new(&all);
+        passed(&one, 972);
+        assert_eq!(first.count(&one, &[]), 1000);
+        let mut second = TrafficMeter::new(&all);
+        passed(&one, 472);
+        passed(&two, 2);
+        assert_eq!((first.count(&one, &[]), second.count(&two, &[])), (500, 30));
         let others = |meter: &TrafficMeter<'_>| meter.others(TestTime(9));
-        assert_eq!(others(&first), OtherSessions { at: TestTime(9), octets: 7, packets: 1 }.into());
-        assert_eq!(others(&second), OtherSessions { at: TestTime(9), octets: 500, packets: 4 }.into());
+        assert_eq!(others(&first), OtherSessions { at: TestTime(9), octets: 30, packets: 1 }.into());
+        assert_eq!(others(&second), OtherSessions { at: TestTime(9), octets: 500, packets: 1 }.into());
     }
 }

@@ -13,7 +13,7 @@ const UPLOAD: &str = "title = \"u\"\nphases = { load = \"60s\" }\n[flow.u]\ntype
     component = \"load\"\n";
 
 /// A server, and why its sessions have ended.
-fn watched() -> (Server, std::sync::mpsc::Receiver<String>) {
+pub(crate) fn watched() -> (Server, std::sync::mpsc::Receiver<String>) {
     let (sender, ended) = std::sync::mpsc::channel();
     let log = move |event: &ServerEvent| {
         if event.what == EventKind::SessionClosed {
@@ -27,7 +27,7 @@ fn watched() -> (Server, std::sync::mpsc::Receiver<String>) {
 }
 
 /// Says that it is there until the server ends the session; how long that took.
-fn stay(client: &mut Stranger, mut meanwhile: impl FnMut()) -> f64 {
+pub(crate) fn stay(client: &mut Stranger, mut meanwhile: impl FnMut()) -> f64 {
     let begun = Instant::now();
     let mut said: Option<Instant> = None;
     loop {

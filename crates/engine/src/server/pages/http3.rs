@@ -45,7 +45,7 @@ pub(super) fn serve(
                 continue;
             };
             // Before the first answer, which would not leave otherwise.
-            let stay = socket.quic_peers.welcome(source, visit.class.octet());
+            let stay = socket.quic_peers.welcome(source, visit.class.octet(), &visit.moved);
             tokio::spawn(async move {
                 let _keep = (stay, admitted);
                 converse(incoming, &Arc::new(visit)).await;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::visit::{LOOKING, Visit};
 use crate::clock::RawTime;
 use crate::server::session::HeldPlace;
+use crate::server::session_traffic::CountedStream;
 use crate::server::shared::Shared;
 use crate::socket::options;
 use crate::web::HANDSHAKE_TIME;
@@ -16,7 +17,9 @@ pub(super) struct PageConnection {
     pub(super) visit: OnceLock<Arc<Visit>>,
     /// The place that it has until then.
     pub(super) unnamed: Mutex<Option<HeldPlace>>,
-    pub(super) socket: TcpStream,
+    /// Its count among what the session of the visit moves.
+    pub(super) counted: OnceLock<CountedStream>,
+    pub(super) socket: Arc<TcpStream>,
     pub(super) arrived: RawTime,
 }
 
@@ -35,7 +38,9 @@ impl PageConnection {
         // One that cannot be marked is answered unmarked: the client's own end has said so before.
         let _ = options::mark(&self.socket, visit.family, visit.class);
         drop(self.unnamed.lock().unwrap_or_else(PoisonError::into_inner).take());
-        Some(Arc::clone(self.visit.get_or_init(|| visit)))
+        let visit = self.visit.get_or_init(|| visit);
+        self.counted.get_or_init(|| visit.moved.watch(&self.socket));
+        Some(Arc::clone(visit))
     }
 
     /// Waits until the visitor has gone, or has not identified itself in time.

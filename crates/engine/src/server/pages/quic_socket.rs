@@ -16,6 +16,7 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use rrul_model::flow::FlowId;
 use rrul_proto::session_name::initial_of;
+use rrul_proto::session_reflector::Silence;
 use rrul_proto::token::Token;
 use tokio::io::ReadBuf;
 
@@ -43,7 +44,9 @@ impl Forwarding {
         let room = self.quic_peers.take(source, octets.len());
         let ours = match initial_of(octets) {
             // Asked for each of them: ports are used again, and sessions end.
-            Some((token, flow)) => room != Some(false) && opens(shared, token, flow, source.ip(), octets.len()),
+            Some((token, flow)) => {
+                room != Some(false) && opens(shared, (token, flow), source.ip(), octets.len(), room.is_some())
+            }
             None => room == Some(true),
         };
         let mut packet = [0; HEAD + LONGEST];
@@ -56,12 +59,15 @@ impl Forwarding {
 }
 
 /// Whether the first packet of a connection comes from a client of a session that has a page in this flow. Only hosts
-/// that have completed a TCP handshake from this address are answered.
-fn opens(shared: &Shared, token: Token, flow: u16, source: IpAddr, octets: usize) -> bool {
+/// that have completed a TCP handshake from this address are answered. It is counted unless it has been before.
+fn opens(shared: &Shared, (token, flow): (Token, u16), source: IpAddr, octets: usize, is_counted: bool) -> bool {
     let Some(session) = shared.sessions.find(&token) else { return false };
     let now = session.at(RawTime::now());
-    let taken = session.reflector().take_other(octets, source, now).is_ok();
-    taken && session.page_flow(FlowId(flow)).is_some()
+    let taken = session.reflector().take_other(octets, source, now);
+    if !is_counted && taken != Err(Silence::UnprovenSource) {
+        session.moved.passed(source, octets);
+    }
+    taken.is_ok() && session.page_flow(FlowId(flow)).is_some()
 }
 
 fn wide(address: IpAddr) -> Ipv6Addr {
@@ -117,7 +123,7 @@ impl AsyncUdpSocket for QuicSocket {
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         // Nothing is sent to any other host, whatever QUIC asks for.
-        if let Some(octet) = self.quic_peers.octet(transmit.destination) {
+        if let Some(octet) = self.quic_peers.send(transmit.destination, transmit.contents.len()) {
             let route = Route { to: transmit.destination, from: transmit.src_ip };
             // A port whose buffer is full loses the packet, and congestion control learns of it as of any loss.
             let _ = self.port.send_unnumbered(transmit.contents, route, octet);

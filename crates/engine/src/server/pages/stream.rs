@@ -68,8 +68,9 @@ async fn serve(
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
     let _ = options::congestion_control(&stream, CONGESTION_CONTROL, Asker::Stranger);
-    let (visit, unnamed) = (OnceLock::new(), Mutex::new(unnamed));
-    let connection = PageConnection { visit, unnamed, socket: stream.try_clone()?, arrived: RawTime::now() };
+    let (visit, counted, unnamed) = (OnceLock::new(), OnceLock::new(), Mutex::new(unnamed));
+    let socket = Arc::new(stream.try_clone()?);
+    let connection = PageConnection { visit, counted, unnamed, socket, arrived: RawTime::now() };
     let connection = Arc::new(connection);
     let stream = Gate { stream: tokio::net::TcpStream::from_std(stream)?, connection: Arc::clone(&connection) };
     match protocol {

@@ -18,6 +18,7 @@ use super::document;
 use crate::clock::RawTime;
 use crate::connection_totals::Opened;
 use crate::endpoint::Endpoint;
+use crate::server::session_traffic::SessionTraffic;
 use crate::server::shared::Shared;
 
 /// How often a connection looks whether its session is still there.
@@ -29,6 +30,8 @@ pub(super) struct Visit {
     pub(super) family: AddressFamily,
     pub(super) class: ServiceClass,
     pub(super) end: Arc<Endpoint>,
+    /// What its session moves.
+    pub(super) moved: Arc<SessionTraffic>,
     connection: u32,
     /// The document of each page that has been asked for, made once: any number of requests may wait to be answered.
     documents: Mutex<HashMap<&'static str, Bytes>>,
@@ -47,8 +50,9 @@ impl Visit {
         let session = shared.sessions.find(&token)?;
         let (spec, end) = session.page_flow(FlowId(flow))?;
         let (connection, open) = session.pages.enter(RawTime::now())?;
-        let documents = Mutex::default();
-        Some(Self { flow: spec.id, family: spec.family, class: spec.class, end, connection, documents, _open: open })
+        let (moved, documents) = (Arc::clone(&session.moved), Mutex::default());
+        let (flow, family, class) = (spec.id, spec.family, spec.class);
+        Some(Self { flow, family, class, end, moved, connection, documents, _open: open })
     }
 
     /// The document of a page. Its hosts are those of the first request for it: a connection belongs to one flow.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::Arc;
 
 use rrul_model::flow::FlowSpec;
 
@@ -10,31 +11,31 @@ use crate::server::session::{Admission, Connections, FlowRefusal, ServerPart};
 use crate::socket::options;
 
 /// One connection a flow, served by a function until the flow ends.
-pub(crate) struct OneStream(pub(crate) fn(&FlowSpec, TcpStream, &Endpoint));
+pub(crate) struct OneStream(pub(crate) fn(&FlowSpec, &Arc<TcpStream>, &Endpoint));
 
 impl ServerPart for OneStream {
     fn connections(&self) -> Connections {
         Connections::One
     }
 
-    fn serve(&self, spec: &FlowSpec, mut stream: TcpStream, answer: &[u8], end: &Endpoint) {
-        if stream.write_all(answer).is_ok() {
+    fn serve(&self, spec: &FlowSpec, stream: &Arc<TcpStream>, answer: &[u8], end: &Endpoint) {
+        if (&**stream).write_all(answer).is_ok() {
             (self.0)(spec, stream, end);
         }
     }
 }
 
 /// Any number of connections a flow, each marked and served by a function, which sends the answer.
-pub(crate) struct ManyStreams(pub(crate) fn(&FlowSpec, TcpStream, &[u8], &Endpoint));
+pub(crate) struct ManyStreams(pub(crate) fn(&FlowSpec, &Arc<TcpStream>, &[u8], &Endpoint));
 
 impl ServerPart for ManyStreams {
     fn connections(&self) -> Connections {
         Connections::Many
     }
 
-    fn serve(&self, spec: &FlowSpec, stream: TcpStream, answer: &[u8], end: &Endpoint) {
+    fn serve(&self, spec: &FlowSpec, stream: &Arc<TcpStream>, answer: &[u8], end: &Endpoint) {
         // One that cannot be marked is served unmarked: the client's own end has said so before.
-        let _ = options::mark(&stream, spec.family, spec.class);
+        let _ = options::mark(stream, spec.family, spec.class);
         (self.0)(spec, stream, answer, end);
     }
 }

@@ -98,6 +98,9 @@ impl Outlet for Way {
             sent: self.session.at(self.clock.raw(row.sent)),
         };
         let outcome = self.destination.port.send(packet, self.destination.route, self.octet, departing);
+        if outcome.is_ok() {
+            self.session.moved.passed(self.destination.route.to.ip(), packet.len());
+        }
         // What the kernel does not take for another reason counts as lost.
         !outcome.is_err_and(|error| is_not_ready(&error))
     }

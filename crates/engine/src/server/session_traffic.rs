@@ -1,0 +1,117 @@
+//! What one session moves, as this server counts it: each packet as it passes, and each stream by what the kernel counts.
+//!
+//! It depends on nothing that a client says: no window, no number of a connection, no declared length.
+
+use std::net::{IpAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rrul_model::flow::FlowId;
+use rrul_model::time::TestTime;
+
+use super::traffic::Amount;
+use crate::tcp_info;
+
+/// What one session moves in both directions.
+#[derive(Debug, Default)]
+pub(crate) struct SessionTraffic {
+    packet_octets: AtomicU64,
+    packets: AtomicU64,
+    streams: Mutex<Streams>,
+    /// Bytes of all its streams as they were read last.
+    stream_octets: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    open: Vec<Arc<TcpStream>>,
+    /// What those have moved that are closed.
+    closed: Amount,
+    /// What has been taken of the whole.
+    taken: Amount,
+}
+
+/// A stream that is counted until this is dropped.
+#[derive(Debug)]
+pub(crate) struct CountedStream {
+    session: Arc<SessionTraffic>,
+    stream: Arc<TcpStream>,
+}
+
+impl Drop for CountedStream {
+    fn drop(&mut self) {
+        let mut streams = self.session.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.open.retain(|open| !Arc::ptr_eq(open, &self.stream));
+        streams.closed.add(moved(&self.stream));
+    }
+}
+
+/// What the kernel has counted of a stream.
+fn moved(stream: &TcpStream) -> Amount {
+    let counted = tcp_info::read(stream, FlowId::CONTROL, TestTime::ZERO);
+    counted.as_ref().map_or_else(Amount::default, Amount::of_stream)
+}
+
+impl SessionTraffic {
+    /// Counts a stream from now on, with what it has moved before.
+    pub(super) fn watch(self: &Arc<Self>, stream: &Arc<TcpStream>) -> CountedStream {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).open.push(Arc::clone(stream));
+        CountedStream { session: Arc::clone(self), stream: Arc::clone(stream) }
+    }
+
+    /// Counts a UDP packet from or to this address, with its headers.
+    pub(super) fn passed(&self, address: IpAddr, payload: usize) {
+        let headers = if address.to_canonical().is_ipv4() { 20 + 8 } else { 40 + 8 };
+        self.packet_octets.fetch_add(payload as u64 + headers, Ordering::Relaxed);
+        self.packets.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Bytes of all packets so far, and of streams as they were read last.
+    pub(super) fn octets(&self) -> u64 {
+        self.packet_octets.load(Ordering::Relaxed).saturating_add(self.stream_octets.load(Ordering::Relaxed))
+    }
+
+    /// Reads every stream; returns what has been moved since this was last called.
+    pub(super) fn take_new(&self) -> Amount {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = streams.closed;
+        streams.open.iter().for_each(|stream| all.add(moved(stream)));
+        self.stream_octets.fetch_max(all.octets, Ordering::Relaxed);
+        all.add(Amount {
+            octets: self.packet_octets.load(Ordering::Relaxed),
+            packets: self.packets.load(Ordering::Relaxed),
+        });
+        let new = all.less(streams.taken);
+        streams.taken.add(new);
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn packets_and_streams_are_counted_once_in_both_directions_and_after_their_end() {
+        let session = Arc::new(SessionTraffic::default());
+        session.passed(Ipv4Addr::LOCALHOST.into(), 100);
+        session.passed(Ipv6Addr::LOCALHOST.into(), 100);
+        assert_eq!(session.take_new(), Amount { octets: 128 + 148, packets: 2 });
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = Arc::new(listener.accept().unwrap().0);
+        let counted = session.watch(&stream);
+        client.write_all(&[1; 3000]).unwrap();
+        (&*stream).read_exact(&mut [0; 3000]).unwrap();
+        assert_eq!((session.take_new().octets, session.take_new().octets), (3000, 0));
+        (&*stream).write_all(&[2; 500]).unwrap();
+        drop(counted);
+        assert_eq!((session.take_new().octets, session.take_new().octets), (500, 0), "what came before the end");
+        assert_eq!(session.octets(), 128 + 148 + 3500);
+        client.write_all(&[1; 3000]).unwrap();
+        assert_eq!(session.take_new().octets, 0, "it is no longer counted");
+    }
+}
