@@ -244,4 +244,5 @@ fn an_object_of_a_page_is_counted_while_its_connection_is_open() {
     counted(&server, read);
     let still_open = stream.read(&mut [0; 1]).unwrap_err().kind();
     assert_eq!(still_open, std::io::ErrorKind::WouldBlock, "the connection is open");
+    assert_eq!(server.connections(), 2, "it takes the place of a connection");
 }

@@ -51,8 +51,10 @@ impl Protocol {
 }
 
 /// Serves a connection whose first bytes are still unread.
-pub(crate) fn take(stream: TcpStream, protocol: Protocol, mut admitted: Admitted) {
+pub(crate) fn take(stream: TcpStream, protocol: Protocol, admitted: Admitted) {
     admitted.shared.pages.handle.clone().spawn(async move {
+        // The whole of it: what a block does not name it does not keep, and the connection would count for a moment only.
+        let mut admitted = admitted;
         let unnamed = admitted.unnamed.take();
         // That it breaks is the client's to notice.
         let _ = serve(stream, protocol, unnamed, &admitted.shared).await;
