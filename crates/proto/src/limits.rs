@@ -163,7 +163,7 @@ impl RateCap {
     }
 }
 
-/// What comes late arrives all at once: as much as is sent in the longest time that a path holds packets back, seconds.
+/// What comes late arrives all at once: as much as is sent in the longest time that a path delays packets, seconds.
 const LATE_SECONDS: f64 = 10.0;
 /// A path may double every packet.
 const DECLARED_MARGIN: f64 = 2.0;

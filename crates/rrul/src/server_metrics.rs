@@ -43,7 +43,7 @@ fn text(counts: &ServerCounts, expiry: Option<u64>) -> String {
     }
     let counters = [
         ("sessions_opened", "Sessions that were opened", counts.opened),
-        ("test_bytes", "Bytes that streams of tests have moved, both directions", counts.octets),
+        ("test_bytes", "Bytes that sessions have moved over TCP and UDP, both directions", counts.octets),
         ("log_events_left_out", "Events that were left out of the log", counts.not_logged),
         ("listen_drops", "Connection attempts that the listeners had no room for", counts.listen_drops),
         ("queue_waits", "Tests that had their turn after waiting", counts.waits.over),

@@ -31,7 +31,7 @@ pub struct ServerCounts {
     pub opened: u64,
     /// In the order of [`Refusal::ALL`].
     pub refused: [u64; Refusal::ALL.len()],
-    /// Bytes that streams of tests have moved, both directions.
+    /// Bytes that sessions have moved over TCP and UDP, both directions.
     pub octets: u64,
     /// Events that were left out of the log.
     pub not_logged: u64,

@@ -46,7 +46,7 @@ const UNSENT: usize = 16 << 20;
 const LEAST_UNSENT: usize = 64 << 10;
 const MOST_UNSENT: usize = 1 << 20;
 
-/// Connections of a flow beside those of its mean rate: they come at random times, and what a path holds back arrives at once.
+/// Connections of a flow beside those of its mean rate: they come at random times, and what a path delays arrives at once.
 const CONNECTIONS_BESIDE: u32 = 16;
 
 /// Every session of a server.

@@ -93,7 +93,7 @@ pub(crate) struct ServerArguments {
     pub(crate) tests_per_hour: u32,
     /// Data a day of one network; 0B is no limit
     ///
-    /// Bytes of TCP streams in both directions.
+    /// All bytes in both directions: streams, pages, UDP packets with their headers, and control connections.
     #[arg(long, value_name = "SIZE", default_value = "50GB", help_heading = "Quotas")]
     pub(crate) data_per_day: rrul_model::units::ByteCount,
     /// Tests an hour of all networks; 0 is no limit
