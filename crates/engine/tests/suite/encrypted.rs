@@ -13,7 +13,7 @@ use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::opening::{ClientOpening, Offers, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::stream_key::StreamKey;
-use rrul_proto::test_packet::{Kind, TestPacket};
+use rrul_proto::test_packet::{Kind, LEAST_OCTETS, TestPacket};
 use rrul_proto::token::Token;
 
 use crate::common::{options, plan, record};
@@ -165,14 +165,14 @@ fn a_forged_packet_is_not_answered_and_changes_no_figure() {
     socket.connect(address).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let octets = |packet: TestPacket, seal: &PacketSeal| {
-        let mut octets = [0; 100];
+        let mut octets = [0; LEAST_OCTETS];
         packet.write(&mut octets).unwrap();
         seal.seal(&mut octets);
         octets
     };
     let ask = |request: &[u8]| {
         socket.send(request).unwrap();
-        let mut reply = [0; 100];
+        let mut reply = [0; LEAST_OCTETS];
         let length = socket.recv(&mut reply).ok()?;
         assert!(seal.opens(&reply[..length]), "sealed by the server");
         Some(TestPacket::read(&reply).unwrap())
@@ -203,7 +203,7 @@ fn a_client_that_does_not_seal_is_served_as_before() {
     assert!(!seals);
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut octets = [0; 100];
+    let mut octets = [0; LEAST_OCTETS];
     TestPacket::request(Kind::Test, flow("udp_probe"), 0, token, 0, 5).write(&mut octets).unwrap();
     socket.send_to(&octets, address).unwrap();
     socket.recv(&mut octets).unwrap();
