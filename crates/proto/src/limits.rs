@@ -202,7 +202,10 @@ impl DeclaredCap {
 
 #[cfg(test)]
 mod tests {
+    use rrul_model::time::{TestTime, Window};
+
     use super::*;
+    use crate::schedule::poisson_schedule::PoissonSchedule;
 
     #[test]
     fn a_flow_is_granted_what_it_declares_however_late_it_comes_and_no_more_than_twice_that() {
@@ -218,6 +221,17 @@ mod tests {
         assert_eq!((0..1000).filter(|_| slow.grant(0)).count(), 64);
         assert!(slow.grant(500 * SECOND) && !slow.grant(501 * SECOND), "one in 500 seconds");
         assert!((2..1000).all(|number| slow.grant(number * 1000 * SECOND)));
+    }
+
+    #[test]
+    fn connections_at_random_times_are_all_granted() {
+        let window = Window { from: TestTime(0), to: TestTime(10_000 * 1_000_000_000) };
+        for (seed, interval) in [50, 500, 2000, 5000, 10_000].into_iter().enumerate() {
+            let interval = Duration::from_millis(interval);
+            let mut cap = DeclaredCap::new(interval.as_secs_f64().recip(), 16);
+            let mut opened = PoissonSchedule::new(window, interval, seed as u64);
+            assert!(opened.all(|at| cap.grant(at.0)), "one in {interval:?}");
+        }
     }
 
     #[test]
