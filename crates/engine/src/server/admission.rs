@@ -1,16 +1,17 @@
 //! Which flows of a test the server serves.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use rrul_model::flow::FlowSpec;
+use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::turns::TURNS;
 use rrul_model::units::BitRate;
 use rrul_proto::admission::allowed_marks::AllowedMarks;
 use rrul_proto::admission::session_lease::Grant;
 use rrul_proto::control::RefusedFlow;
-use rrul_proto::limits::Limits;
+use rrul_proto::limits::{DeclaredCap, Limits};
 
-use super::session::{Admission, FlowRefusal, ServerPart, Session};
+use super::session::{Admission, Connections, FlowRefusal, ServerPart, Session};
 use crate::flow_type::FlowType;
 use crate::flow_types;
 use crate::flow_types::bulk_tcp::BulkTcp;
@@ -21,6 +22,9 @@ const OCTETS_MARGIN: f64 = 4.0;
 
 /// Bytes granted beside that: what is on its way, and what a connection takes to begin.
 const OCTETS_BESIDE: f64 = 16e6;
+
+/// Connections of a flow beside those of its mean rate: they come at random times, and what a path delays arrives at once.
+const CONNECTIONS_BESIDE: u32 = 16;
 
 /// A stream that is to be slower than this may rest for seconds, bits per second.
 const STEADY: u64 = 10_000;
@@ -65,8 +69,19 @@ fn admit_one(
         return Err(FlowRefusal::Mark(spec.class));
     }
     let part = flow_type.server_part();
+    admission.packet_length = flow_type.length(spec);
     part.admit(spec, flow_type.packets_per_second(spec), admission)?;
     Ok(part)
+}
+
+/// Returns how often each of these flows may open connections that opens many of them and needs no turn for it.
+pub(super) fn connection_caps(admitted: &[(FlowSpec, &'static dyn ServerPart)]) -> HashMap<FlowId, DeclaredCap> {
+    let cap = |(spec, part): &(FlowSpec, &'static dyn ServerPart)| {
+        let flow_type = flow_types::named(&spec.flow_type)?;
+        let is_capped = part.connections() == Connections::Many && flow_type.load(spec).is_some();
+        is_capped.then(|| (spec.id, DeclaredCap::new(flow_type.connections_per_second(spec), CONNECTIONS_BESIDE)))
+    };
+    admitted.iter().filter_map(cap).collect()
 }
 
 /// Returns what a test of these flows is granted, with the rate that it asks for.

@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rrul_proto::admission::fair_shares::FairShares;
 
-use super::session::HeldPlace;
-
 /// How many of something each source has: an IPv4 address, or the IPv6 /56 that one customer usually has.
 #[derive(Debug, Default)]
 pub(super) struct ClientQuotas(Mutex<HashMap<IpAddr, u32>>);
@@ -37,6 +35,27 @@ impl Drop for Held {
 pub(super) struct CountedConnection {
     all: Arc<AtomicU32>,
     _held: Held,
+}
+
+/// A place of a network, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct HeldPlace {
+    places: Arc<Mutex<FairShares>>,
+    address: IpAddr,
+}
+
+impl HeldPlace {
+    /// Takes one for this address, if its network has one left.
+    pub(super) fn take(places: &Arc<Mutex<FairShares>>, address: IpAddr) -> Option<Self> {
+        places.lock().unwrap_or_else(PoisonError::into_inner).take(address).ok()?;
+        Some(Self { places: Arc::clone(places), address })
+    }
+}
+
+impl Drop for HeldPlace {
+    fn drop(&mut self) {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.address);
+    }
 }
 
 /// Connections of strangers that have named no session yet, and of addresses that have one. Each has a thread for as long as it says

@@ -10,9 +10,9 @@ use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::limits::OPENING_TIME;
 use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, OpeningError, Purpose, ServerOpening, Status, agreed_version};
 
-use super::client_quota::CountedConnection;
+use super::client_quota::{CountedConnection, HeldPlace};
 use super::event::{EventKind, Refusal};
-use super::session::{Attached, HeldPlace};
+use super::session::Attached;
 use super::shared::{STACK, Shared};
 use super::{client_quota, entrance, pages};
 use crate::control_link::read_exact_until;

@@ -142,7 +142,8 @@ fn prepare(control: &mut LeasedControl, shared: &Shared) -> Result<Option<Begun>
                 let end = Arc::new(Endpoint::observed_by(observer, interval, end_of_test));
                 let (admitted, refused) = admission::admit(session, flows, limits, in_force.rules.marks);
                 let granted = admission::grant(&admitted, length, rate, session.says_alive());
-                session.open_test(admitted, &end);
+                let caps = admission::connection_caps(&admitted);
+                session.open_test(admitted, caps, &end);
                 if !(is_light_test && session.is_reflected()) {
                     let count = OWN_THREADS + session.flows_to_send().len();
                     match ReservedThreads::take(count) {

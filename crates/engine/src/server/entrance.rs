@@ -12,10 +12,10 @@ use rrul_proto::opening::{CLIENT_OCTETS, ClientOpening, Offers, ServerOpening, S
 use rrul_proto::stream_key::StreamKey;
 
 use super::access::{Denial, HeldAccess};
-use super::client_quota::CountedConnection;
+use super::client_quota::{CountedConnection, HeldPlace};
 use super::event::{EventKind, Refusal};
 use super::options::PlainClients;
-use super::session::{HeldPlace, OpenSession, SessionKeys};
+use super::session::{OpenSession, SessionKeys};
 use super::shared::{AGAIN, Shared};
 use super::{conversation, reporting};
 use crate::control_link::{ACCESS_LABEL, ControlStream, STREAM_LABEL};

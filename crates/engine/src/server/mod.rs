@@ -28,7 +28,6 @@ pub(crate) mod parts;
 mod reflector;
 mod reporting;
 pub(crate) mod session;
-mod session_traffic;
 mod shared;
 mod traffic;
 

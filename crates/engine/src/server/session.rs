@@ -10,7 +10,6 @@ use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::BitRate;
 use rrul_proto::admission::consent;
-use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::control::ClientMessage;
 use rrul_proto::limits::{DeclaredCap, Limits, RateCap};
 use rrul_proto::opening::ClientOpening;
@@ -19,17 +18,16 @@ use rrul_proto::session_reflector::SessionReflector;
 use rrul_proto::stream_key::{NAMING_OCTETS, StreamKey};
 use rrul_proto::token::Token;
 
-use super::client_quota::CountedConnection;
+use super::client_quota::{CountedConnection, HeldPlace};
 use super::datagram_port::{Departing, Sent, StampTaker};
 use super::greetings::Greetings;
 use super::host::Ways;
 use super::pages::connections::PageConnections;
-use super::session_traffic::SessionTraffic;
+use super::traffic::session_traffic::SessionTraffic;
 use crate::clock::RawTime;
 use crate::clock::host_clock::HostClock;
 use crate::clock::test_clock::TestClock;
 use crate::endpoint::Endpoint;
-use crate::flow_types;
 use crate::privacy::Privacy;
 use crate::socket::options;
 
@@ -45,9 +43,6 @@ const MOST_HOMES: usize = 8;
 const UNSENT: usize = 16 << 20;
 const LEAST_UNSENT: usize = 64 << 10;
 const MOST_UNSENT: usize = 1 << 20;
-
-/// Connections of a flow beside those of its mean rate: they come at random times, and what a path delays arrives at once.
-const CONNECTIONS_BESIDE: u32 = 16;
 
 /// Every session of a server.
 #[derive(Default)]
@@ -172,13 +167,14 @@ pub(crate) struct Admission<'a> {
     session: &'a Session,
     packets_per_second: f64,
     traces: usize,
+    /// Bytes of each packet of the flow that is admitted now, where all are of one length.
+    pub(super) packet_length: Option<usize>,
 }
 
 impl Admission<'_> {
     /// The reflector takes this many packets of the flow a second.
     pub(super) fn reserve_replies(&self, spec: &FlowSpec, packets_per_second: f64) {
-        let length = flow_types::named(&spec.flow_type).and_then(|flow_type| flow_type.length(spec));
-        self.session.reflector().admit(spec.id.0, packets_per_second, length);
+        self.session.reflector().admit(spec.id.0, packets_per_second, self.packet_length);
     }
 
     /// The flow has this many packets a second that are not answered. Those to the client go to where its greeting comes from.
@@ -248,27 +244,6 @@ impl AttachedFlow {
         let stream = Arc::new(stream);
         let _counted = self.moved.watch(&stream);
         self.part.serve(&self.spec, &stream, answer, &self.end);
-    }
-}
-
-/// A place of a network, given back when it is dropped.
-#[derive(Debug)]
-pub(super) struct HeldPlace {
-    places: Arc<Mutex<FairShares>>,
-    address: IpAddr,
-}
-
-impl HeldPlace {
-    /// Takes one for this address, if its network has one left.
-    pub(super) fn take(places: &Arc<Mutex<FairShares>>, address: IpAddr) -> Option<Self> {
-        places.lock().unwrap_or_else(PoisonError::into_inner).take(address).ok()?;
-        Some(Self { places: Arc::clone(places), address })
-    }
-}
-
-impl Drop for HeldPlace {
-    fn drop(&mut self) {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.address);
     }
 }
 
@@ -525,21 +500,21 @@ impl Session {
 
     /// Begins to admit the flows of a test.
     pub(super) fn admission(&self, limits: &Limits) -> Admission<'_> {
-        Admission { session: self, packets_per_second: f64::from(limits.packets_per_second), traces: MOST_TRACES }
+        let packets_per_second = f64::from(limits.packets_per_second);
+        Admission { session: self, packets_per_second, traces: MOST_TRACES, packet_length: None }
     }
 
-    /// Takes the flows that were admitted.
-    pub(super) fn open_test(&self, flows: Vec<(FlowSpec, Part)>, end: &Arc<Endpoint>) {
+    /// Takes the flows that were admitted, with the caps of those that open many connections.
+    pub(super) fn open_test(
+        &self,
+        flows: Vec<(FlowSpec, Part)>,
+        caps: HashMap<FlowId, DeclaredCap>,
+        end: &Arc<Endpoint>,
+    ) {
         let streams = flows.iter().filter(|(_, part)| part.connections() == Connections::One).count();
         let unsent = (UNSENT / streams.max(1)).clamp(LEAST_UNSENT, MOST_UNSENT);
         let is_reflected =
             flows.iter().all(|(spec, part)| part.connections() == Connections::None && !is_sent_by_server(spec, *part));
-        let caps = flows.iter().filter_map(|(spec, part)| {
-            let flow_type = flow_types::named(&spec.flow_type)?;
-            let is_capped = part.connections() == Connections::Many && flow_type.load(spec).is_some();
-            is_capped.then(|| (spec.id, DeclaredCap::new(flow_type.connections_per_second(spec), CONNECTIONS_BESIDE)))
-        });
-        let caps = caps.collect();
         let flows = flows.into_iter().map(|(spec, part)| (spec.id, (spec, part))).collect();
         let test = Test { flows, caps, end: Arc::clone(end), unsent, is_reflected };
         *self.test.lock().unwrap_or_else(PoisonError::into_inner) = Some(test);

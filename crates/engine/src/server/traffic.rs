@@ -1,39 +1,15 @@
 //! How much the sessions of a server send and receive, so that each recording says what others did meanwhile.
 
+pub(super) mod session_traffic;
+
 use std::sync::{Mutex, PoisonError};
 
 use rrul_model::flow::FlowId;
-use rrul_model::observation::{Observation, OtherSessions, TcpInfo};
+use rrul_model::observation::{Observation, OtherSessions};
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 
-use super::session_traffic::SessionTraffic;
-
-/// An amount of traffic, both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Amount {
-    pub(super) octets: u64,
-    pub(super) packets: u64,
-}
-
-impl Amount {
-    /// What the kernel has counted of a stream.
-    pub(super) fn of_stream(counted: &TcpInfo) -> Self {
-        Self {
-            octets: counted.bytes_sent.saturating_add(counted.bytes_received),
-            packets: u64::from(counted.segs_out) + u64::from(counted.segs_in),
-        }
-    }
-
-    pub(super) fn add(&mut self, more: Self) {
-        self.octets = self.octets.saturating_add(more.octets);
-        self.packets = self.packets.saturating_add(more.packets);
-    }
-
-    pub(super) fn less(self, other: Self) -> Self {
-        Self { octets: self.octets.saturating_sub(other.octets), packets: self.packets.saturating_sub(other.packets) }
-    }
-}
+use session_traffic::{Amount, SessionTraffic};
 
 /// What all sessions have moved since the server began.
 #[derive(Debug, Default)]

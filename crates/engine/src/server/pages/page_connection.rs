@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::visit::{LOOKING, Visit};
 use crate::clock::RawTime;
-use crate::server::session::HeldPlace;
-use crate::server::session_traffic::CountedStream;
+use crate::server::client_quota::HeldPlace;
 use crate::server::shared::Shared;
+use crate::server::traffic::session_traffic::CountedStream;
 use crate::socket::options;
 use crate::web::HANDSHAKE_TIME;
 

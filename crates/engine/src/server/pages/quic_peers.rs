@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::server::session_traffic::SessionTraffic;
+use crate::server::traffic::session_traffic::SessionTraffic;
 
 /// Bytes that a client may send on one connection. It asks and acknowledges: that of a page takes some tens of thousands.
 /// What it sends is kept until a request is whole, and requests have no bound of their own.

@@ -18,8 +18,8 @@ use super::document;
 use crate::clock::RawTime;
 use crate::connection_totals::Opened;
 use crate::endpoint::Endpoint;
-use crate::server::session_traffic::SessionTraffic;
 use crate::server::shared::Shared;
+use crate::server::traffic::session_traffic::SessionTraffic;
 
 /// How often a connection looks whether its session is still there.
 pub(super) const LOOKING: Duration = Duration::from_millis(500);

@@ -7,10 +7,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rrul_model::flow::FlowId;
+use rrul_model::observation::TcpInfo;
 use rrul_model::time::TestTime;
 
-use super::traffic::Amount;
 use crate::tcp_info;
+
+/// An amount of traffic, both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::server) struct Amount {
+    pub(in crate::server) octets: u64,
+    pub(in crate::server) packets: u64,
+}
+
+impl Amount {
+    /// What the kernel has counted of a stream.
+    pub(in crate::server) fn of_stream(counted: &TcpInfo) -> Self {
+        Self {
+            octets: counted.bytes_sent.saturating_add(counted.bytes_received),
+            packets: u64::from(counted.segs_out) + u64::from(counted.segs_in),
+        }
+    }
+
+    pub(in crate::server) fn add(&mut self, more: Self) {
+        self.octets = self.octets.saturating_add(more.octets);
+        self.packets = self.packets.saturating_add(more.packets);
+    }
+
+    pub(in crate::server) fn less(self, other: Self) -> Self {
+        Self { octets: self.octets.saturating_sub(other.octets), packets: self.packets.saturating_sub(other.packets) }
+    }
+}
 
 /// What one session moves in both directions.
 #[derive(Debug, Default)]
@@ -54,25 +80,25 @@ fn moved(stream: &TcpStream) -> Amount {
 
 impl SessionTraffic {
     /// Counts a stream from now on, with what it has moved before.
-    pub(super) fn watch(self: &Arc<Self>, stream: &Arc<TcpStream>) -> CountedStream {
+    pub(in crate::server) fn watch(self: &Arc<Self>, stream: &Arc<TcpStream>) -> CountedStream {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).open.push(Arc::clone(stream));
         CountedStream { session: Arc::clone(self), stream: Arc::clone(stream) }
     }
 
     /// Counts a UDP packet from or to this address, with its headers.
-    pub(super) fn passed(&self, address: IpAddr, payload: usize) {
+    pub(in crate::server) fn passed(&self, address: IpAddr, payload: usize) {
         let headers = if address.to_canonical().is_ipv4() { 20 + 8 } else { 40 + 8 };
         self.packet_octets.fetch_add(payload as u64 + headers, Ordering::Relaxed);
         self.packets.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Bytes of all packets so far, and of streams as they were read last.
-    pub(super) fn octets(&self) -> u64 {
+    pub(in crate::server) fn octets(&self) -> u64 {
         self.packet_octets.load(Ordering::Relaxed).saturating_add(self.stream_octets.load(Ordering::Relaxed))
     }
 
     /// Reads every stream; returns what has been moved since this was last called.
-    pub(super) fn take_new(&self) -> Amount {
+    pub(in crate::server) fn take_new(&self) -> Amount {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = streams.closed;
         streams.open.iter().for_each(|stream| all.add(moved(stream)));
