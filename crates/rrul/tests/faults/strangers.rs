@@ -119,18 +119,23 @@ fn an_address_that_has_not_proven_itself_gets_no_reply_even_with_the_token() {
     assert_eq!(replies_until_answered(&stranger, &known, &greeting), Vec::<Vec<u8>>::new());
 }
 
+/// Probes of the greatest length.
+const LONG_PROBES: &str = "title = \"l\"\nphases = { idle = \"4s\" }\n[flow.p]\ntype = \"udp_probe\"\n\
+    component = \"realtime\"\nlength = \"1400B\"\n";
+
 #[test]
 fn a_reply_is_exactly_as_long_as_its_request_and_replies_get_none() {
     let server = Server::start(&[]);
     let mut client = Client::new(server.address());
-    let flow = probe(&mut client);
+    let flow = client.open_plan(LONG_PROBES)[0].id.0;
     let asking = socket(Ipv4Addr::LOCALHOST, server.address());
     let known = socket(Ipv4Addr::LOCALHOST, server.address());
-    let lengths = [LEAST_OCTETS, LEAST_OCTETS + 1, 500, 1472];
+    let lengths = [LEAST_OCTETS, LEAST_OCTETS + 1, 500, 1400];
     for length in lengths {
         asking.send(&packet(Kind::Test, client.token, flow, length)).unwrap();
     }
-    // Longer than granted, of no flow, of no session, and replies: PROTOCOL.md, section 6.
+    // Longer than declared, longer than granted, of no flow, of no session, and replies: PROTOCOL.md, section 6.
+    asking.send(&packet(Kind::Test, client.token, flow, 1401)).unwrap();
     asking.send(&packet(Kind::Test, client.token, flow, 1473)).unwrap();
     asking.send(&packet(Kind::Test, client.token, flow, 4000)).unwrap();
     asking.send(&packet(Kind::Test, client.token, flow + 1000, 100)).unwrap();
