@@ -121,82 +121,55 @@ fn too_long(flow: &FlowSpec) -> Option<usize> {
     lengths.filter(|(length, most)| length > most).map(|(length, _)| length).next()
 }
 
-/// Grants so many packets a second, with a burst of a quarter second but at least one packet; time is passed in.
-#[derive(Debug, Clone)]
-pub struct RateCap {
-    per_second: u64,
-    burst: u64,
-    nanopackets: u64,
-    last: i64,
-}
-
-impl RateCap {
-    const PACKET: u64 = 1_000_000_000;
-
-    /// A full bucket for this many packets a second; 0 grants none.
-    pub fn new(per_second: u32) -> Self {
-        let per_second = u64::from(per_second);
-        // A bucket that cannot hold one whole packet would never grant any.
-        let burst = if per_second == 0 { 0 } else { (per_second * Self::PACKET / 4).max(Self::PACKET) };
-        Self { per_second, burst, nanopackets: burst, last: i64::MIN }
-    }
-
-    /// How many packets a second it grants.
-    pub fn per_second(&self) -> f64 {
-        self.per_second as f64
-    }
-
-    /// Whether one more packet is granted at `now` (nanoseconds of any monotonic clock).
-    pub fn grant(&mut self, now: i64) -> bool {
-        if self.last != i64::MIN {
-            let passed = u64::try_from(now.saturating_sub(self.last)).unwrap_or(0).min(Self::PACKET);
-            self.nanopackets = (self.nanopackets + passed * self.per_second).min(self.burst);
-        }
-        self.last = self.last.max(now);
-        match self.nanopackets.checked_sub(Self::PACKET) {
-            Some(left) => {
-                self.nanopackets = left;
-                true
-            }
-            None => false,
-        }
-    }
-}
-
 /// What comes late arrives all at once: as much as is sent in the longest time that a path delays packets, seconds.
 const LATE_SECONDS: f64 = 10.0;
 /// A path may double every packet.
 const DECLARED_MARGIN: f64 = 2.0;
 
-/// Grants twice as many packets a second as a flow has declared, and a burst for those that come late; time is passed in.
+/// Grants so many packets a second, and a burst of some; time is passed in.
 #[derive(Debug, Clone)]
-pub struct DeclaredCap {
-    per_nanosecond: f64,
-    burst: f64,
-    left: f64,
+pub struct RateCap {
+    /// Parts of a packet, of which [`Self::PACKET`] are one.
+    per_nanosecond: u64,
+    burst: u128,
+    left: u128,
     last: i64,
 }
 
-impl DeclaredCap {
-    /// A full bucket for a flow that has declared this many packets a second, with room for so many beside those that come
-    /// late.
-    pub fn new(declared: f64, beside: u32) -> Self {
-        let burst = declared * LATE_SECONDS + f64::from(beside);
-        Self { per_nanosecond: declared * DECLARED_MARGIN / 1e9, burst, left: burst, last: i64::MIN }
+impl RateCap {
+    const PACKET: u128 = 1_000_000_000_000_000_000;
+
+    /// A full bucket for this many packets a second, a quarter second of them but at least one; 0 grants none.
+    pub fn new(per_second: u32) -> Self {
+        let quarter = u128::from(per_second) * Self::PACKET / 4;
+        // A bucket that cannot hold one whole packet would never grant any.
+        let burst = if per_second == 0 { 0 } else { quarter.max(Self::PACKET) };
+        Self { per_nanosecond: u64::from(per_second) * 1_000_000_000, burst, left: burst, last: i64::MIN }
+    }
+
+    /// A full bucket for twice as many packets a second as a flow has declared, with room for those that come late and for so many beside.
+    pub fn declared(per_second: f64, beside: u32) -> Self {
+        let burst = ((per_second * LATE_SECONDS + f64::from(beside)) * Self::PACKET as f64) as u128;
+        let per_nanosecond = (per_second * DECLARED_MARGIN * 1e9) as u64;
+        Self { per_nanosecond, burst, left: burst, last: i64::MIN }
+    }
+
+    /// How many packets a second it grants.
+    pub fn per_second(&self) -> f64 {
+        self.per_nanosecond as f64 / 1e9
     }
 
     /// Whether one more packet is granted at `now` (nanoseconds of any monotonic clock).
     pub fn grant(&mut self, now: i64) -> bool {
         if self.last != i64::MIN {
-            let passed = now.saturating_sub(self.last).max(0);
-            self.left = (self.left + passed as f64 * self.per_nanosecond).min(self.burst);
+            let passed = u64::try_from(now.saturating_sub(self.last)).unwrap_or(0);
+            let more = u128::from(passed) * u128::from(self.per_nanosecond);
+            self.left = self.left.saturating_add(more).min(self.burst);
         }
         self.last = self.last.max(now);
-        let is_granted = self.left >= 1.0;
-        if is_granted {
-            self.left -= 1.0;
-        }
-        is_granted
+        let left = self.left.checked_sub(Self::PACKET);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
     }
 }
 
@@ -210,14 +183,14 @@ mod tests {
     #[test]
     fn a_flow_is_granted_what_it_declares_however_late_it_comes_and_no_more_than_twice_that() {
         const SECOND: i64 = 1_000_000_000;
-        let mut cap = DeclaredCap::new(50.0, 64);
+        let mut cap = RateCap::declared(50.0, 64);
         assert!((0..500).all(|_| cap.grant(0)), "ten seconds of it at once");
         assert!((1..500).all(|number| cap.grant(number * SECOND / 50)), "as it declares");
-        let mut cap = DeclaredCap::new(50.0, 64);
+        let mut cap = RateCap::declared(50.0, 64);
         let granted = (0..1_000_000_i64).filter(|step| cap.grant(step * SECOND / 10_000)).count();
         // 100 seconds at twice the rate, and the burst.
         assert!((10_560..=10_565).contains(&granted), "{granted}");
-        let mut slow = DeclaredCap::new(0.001, 64);
+        let mut slow = RateCap::declared(0.001, 64);
         assert_eq!((0..1000).filter(|_| slow.grant(0)).count(), 64);
         assert!(slow.grant(500 * SECOND) && !slow.grant(501 * SECOND), "one in 500 seconds");
         assert!((2..1000).all(|number| slow.grant(number * 1000 * SECOND)));
@@ -228,7 +201,7 @@ mod tests {
         let window = Window { from: TestTime(0), to: TestTime(10_000 * 1_000_000_000) };
         for (seed, interval) in [50, 500, 2000, 5000, 10_000].into_iter().enumerate() {
             let interval = Duration::from_millis(interval);
-            let mut cap = DeclaredCap::new(interval.as_secs_f64().recip(), 16);
+            let mut cap = RateCap::declared(interval.as_secs_f64().recip(), 16);
             let mut opened = PoissonSchedule::new(window, interval, seed as u64);
             assert!(opened.all(|at| cap.grant(at.0)), "one in {interval:?}");
         }

@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 
 use crate::arrival_log::{ArrivalLog, LoggedArrival};
-use crate::limits::{DeclaredCap, Limits, RateCap};
+use crate::limits::{Limits, RateCap};
 use crate::one_way_packet::OneWayPacket;
 use crate::packet_seal::PacketSeal;
 use crate::packet_seal::replay_window::{Freshness, ReplayWindow};
@@ -86,7 +86,7 @@ pub struct Train {
 
 #[derive(Debug)]
 struct FlowState {
-    cap: DeclaredCap,
+    cap: RateCap,
     longest: usize,
     count: u32,
     window: ReceiveWindow,
@@ -153,7 +153,7 @@ impl SessionReflector {
         if let Entry::Vacant(place) = self.flows.entry(flow) {
             let most = self.cap.per_second();
             place.insert(FlowState {
-                cap: DeclaredCap::new(packets_per_second.max(0.0).min(most), BESIDE),
+                cap: RateCap::declared(packets_per_second.max(0.0).min(most), BESIDE),
                 // Greetings are of the least length, whatever the flow's is.
                 longest: octets.map_or(self.longest, |octets| octets.max(LEAST_OCTETS).min(self.longest)),
                 count: 0,

@@ -9,7 +9,7 @@ use rrul_model::units::BitRate;
 use rrul_proto::admission::allowed_marks::AllowedMarks;
 use rrul_proto::admission::session_lease::Grant;
 use rrul_proto::control::RefusedFlow;
-use rrul_proto::limits::{DeclaredCap, Limits};
+use rrul_proto::limits::{Limits, RateCap};
 
 use super::session::{Admission, Connections, FlowRefusal, ServerPart, Session};
 use crate::flow_type::FlowType;
@@ -75,11 +75,11 @@ fn admit_one(
 }
 
 /// Returns how often each of these flows may open connections that opens many of them and needs no turn for it.
-pub(super) fn connection_caps(admitted: &[(FlowSpec, &'static dyn ServerPart)]) -> HashMap<FlowId, DeclaredCap> {
+pub(super) fn connection_caps(admitted: &[(FlowSpec, &'static dyn ServerPart)]) -> HashMap<FlowId, RateCap> {
     let cap = |(spec, part): &(FlowSpec, &'static dyn ServerPart)| {
         let flow_type = flow_types::named(&spec.flow_type)?;
         let is_capped = part.connections() == Connections::Many && flow_type.load(spec).is_some();
-        is_capped.then(|| (spec.id, DeclaredCap::new(flow_type.connections_per_second(spec), CONNECTIONS_BESIDE)))
+        is_capped.then(|| (spec.id, RateCap::declared(flow_type.connections_per_second(spec), CONNECTIONS_BESIDE)))
     };
     admitted.iter().filter_map(cap).collect()
 }

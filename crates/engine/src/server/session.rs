@@ -11,7 +11,7 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::units::BitRate;
 use rrul_proto::admission::consent;
 use rrul_proto::control::ClientMessage;
-use rrul_proto::limits::{DeclaredCap, Limits, RateCap};
+use rrul_proto::limits::{Limits, RateCap};
 use rrul_proto::opening::ClientOpening;
 use rrul_proto::packet_seal::{PacketSeal, PacketSecrets};
 use rrul_proto::session_reflector::SessionReflector;
@@ -212,7 +212,7 @@ struct Test {
     flows: HashMap<FlowId, (FlowSpec, Part)>,
     /// How many connections are still granted of flows that declare how many they open. Those that take what the path
     /// gives have a turn.
-    caps: HashMap<FlowId, DeclaredCap>,
+    caps: HashMap<FlowId, RateCap>,
     end: Arc<Endpoint>,
     /// Bytes that may wait in each stream of a flow that has one.
     unsent: usize,
@@ -442,7 +442,7 @@ impl Session {
             Connections::Many => {
                 let mut cap = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
                 let now = RawTime::now().0;
-                let exceeds = |declared: &mut DeclaredCap| !declared.grant(now);
+                let exceeds = |declared: &mut RateCap| !declared.grant(now);
                 if !cap.grant(now) || test.caps.get_mut(&flow).is_some_and(exceeds) {
                     return Some(Attached::TooMany);
                 }
@@ -505,12 +505,7 @@ impl Session {
     }
 
     /// Takes the flows that were admitted, with the caps of those that open many connections.
-    pub(super) fn open_test(
-        &self,
-        flows: Vec<(FlowSpec, Part)>,
-        caps: HashMap<FlowId, DeclaredCap>,
-        end: &Arc<Endpoint>,
-    ) {
+    pub(super) fn open_test(&self, flows: Vec<(FlowSpec, Part)>, caps: HashMap<FlowId, RateCap>, end: &Arc<Endpoint>) {
         let streams = flows.iter().filter(|(_, part)| part.connections() == Connections::One).count();
         let unsent = (UNSENT / streams.max(1)).clamp(LEAST_UNSENT, MOST_UNSENT);
         let is_reflected =

@@ -1,6 +1,7 @@
 //! What a granted test may do: move bytes when it is to load, and no more of them than it has asked for.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rrul_engine::control_link::LinkError;
@@ -48,14 +49,20 @@ pub(crate) fn stay(client: &mut Stranger, mut meanwhile: impl FnMut()) -> f64 {
     }
 }
 
+/// A client whose load has begun, with its stream, on which nothing moves.
+fn loading_nothing(server: &Server) -> (Stranger, TcpStream) {
+    let mut client = Stranger::new(server);
+    let asked = flows(UPLOAD);
+    assert!(matches!(client.open(&asked, Duration::from_mins(1)), ServerMessage::Opened { .. }));
+    let stream = client.stream(&asked[0]);
+    client.begin();
+    (client, stream)
+}
+
 #[test]
 fn a_load_that_moves_nothing_gives_its_turn_back() {
     let (server, ended) = watched();
-    let mut client = Stranger::new(&server);
-    let asked = flows(UPLOAD);
-    assert!(matches!(client.open(&asked, Duration::from_mins(1)), ServerMessage::Opened { .. }));
-    let _unused = client.stream(&asked[0]);
-    client.begin();
+    let (mut client, _unused) = loading_nothing(&server);
     let took = stay(&mut client, || {});
     assert!((9.5..12.5).contains(&took), "ended after {took} s");
     assert_eq!(ended.recv_timeout(Duration::from_secs(2)).unwrap(), "less than 1000 bytes moved in 10 s");
@@ -85,11 +92,7 @@ fn a_light_test_that_loads_is_ended() {
 #[test]
 fn a_message_that_stays_incomplete_keeps_no_lease() {
     let (server, ended) = watched();
-    let mut client = Stranger::new(&server);
-    let asked = flows(UPLOAD);
-    assert!(matches!(client.open(&asked, Duration::from_mins(1)), ServerMessage::Opened { .. }));
-    let _unused = client.stream(&asked[0]);
-    client.begin();
+    let (mut client, _unused) = loading_nothing(&server);
     let begun = Instant::now();
     // What announces a message of nine bytes, and none of them.
     client.control.write_all(&[0, 0, 0, 9]).unwrap();

@@ -1,7 +1,7 @@
 //! The options of `rrul server`.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -135,4 +135,15 @@ pub(crate) struct ServerArguments {
     /// Format of the log
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Operation")]
     pub(crate) log_format: LogFormat,
+}
+
+impl ServerArguments {
+    /// The files by which clients recognize the server.
+    pub(crate) fn identity_files(&self) -> impl Iterator<Item = &Path> {
+        #[cfg(feature = "certificates")]
+        let certificate = [self.certificate.as_deref(), self.certificate_key.as_deref()];
+        #[cfg(not(feature = "certificates"))]
+        let certificate = [None; 0];
+        [self.key.as_deref()].into_iter().chain(certificate).flatten()
+    }
 }

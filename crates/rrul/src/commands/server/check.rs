@@ -134,18 +134,10 @@ fn identity(arguments: &ServerArguments) -> Vec<Finding> {
             findings
         }
         Err(failure) => {
-            let given = identity_files(arguments).into_iter().flatten().find_map(|path| not_yet("key", path));
+            let given = arguments.identity_files().find_map(|path| not_yet("key", path));
             vec![given.unwrap_or_else(|| Finding::new(Grade::Problem, "key", failure.to_string()))]
         }
     }
-}
-
-fn identity_files(arguments: &ServerArguments) -> [Option<&Path>; 3] {
-    #[cfg(feature = "certificates")]
-    let certificate = [arguments.certificate.as_deref(), arguments.certificate_key.as_deref()];
-    #[cfg(not(feature = "certificates"))]
-    let certificate = [None, None];
-    [arguments.key.as_deref(), certificate[0], certificate[1]]
 }
 
 /// A file that the service manager is to provide, and that is not there while the service does not run.

@@ -100,12 +100,8 @@ fn words(path: &str) -> String {
 
 /// Folders of files that are read again: editors put a new file in the place of the old one.
 fn read_folders(arguments: &ServerArguments) -> Vec<PathBuf> {
-    #[cfg(feature = "certificates")]
-    let certificates = [arguments.certificate.as_deref(), arguments.certificate_key.as_deref()];
-    #[cfg(not(feature = "certificates"))]
-    let certificates: [Option<&Path>; 0] = [];
-    let files = [arguments.config.as_deref(), arguments.tokens.as_deref(), arguments.key.as_deref()];
-    files.into_iter().chain(certificates).flatten().flat_map(folders).collect()
+    let files = [arguments.config.as_deref(), arguments.tokens.as_deref()];
+    files.into_iter().flatten().chain(arguments.identity_files()).flat_map(folders).collect()
 }
 
 /// Folders of files that are written anew, and of the socket of the metrics.
