@@ -50,7 +50,7 @@ use crate::packets::{join, one_way_flow};
 use crate::scored::{Distance, Scores};
 use crate::series::DelayPoint;
 use crate::tuning::result::TuningResult;
-use crate::tuning::trials::trials;
+use crate::tuning::trials::{load_octets, trials};
 use crate::validity_rule::JudgedRun;
 use crate::{flow_label, validity_rules};
 
@@ -222,7 +222,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
     let scores =
         if header.tuning.is_some() { Scores::default() } else { Scores::compute(&measured, Distance::AsSpecified) };
     let session = header.tuning.as_ref().filter(|_| cfg!(feature = "tuning"));
-    let tuning_result = session.map(|plan| TuningResult::new(plan, &trials(recording)));
+    let tuning_result = session.map(|plan| TuningResult::new(plan, &trials(recording), load_octets(recording)));
     Analysis { measured, validity, scores, tuning_result }
 }
 

@@ -154,6 +154,13 @@ pub enum Preference {
     Rate,
 }
 
+impl Preference {
+    /// The percentile of the queueing delay that is judged.
+    pub fn percentile(self) -> u8 {
+        if self == Self::Delay { 99 } else { 95 }
+    }
+}
+
 /// A shaper as its driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -193,6 +200,9 @@ pub struct TuningPlan {
     pub most_trials: u32,
     /// The session ends no later than this after its first step began.
     pub longest: Duration,
+    /// Most bytes of load that may arrive, both directions together; `None` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_data: Option<ByteCount>,
     /// The smallest rate that may be set, on a line that is at least four times as fast; on others a quarter of the line's.
     pub floor: BitRate,
     /// Rates to measure one after another in place of a search.
@@ -217,6 +227,7 @@ impl TuningPlan {
             delay_limit: None,
             most_trials: Self::MOST_TRIALS,
             longest: Self::LONGEST,
+            most_data: None,
             floor: Self::FLOOR,
             fixed: Vec::new(),
         }

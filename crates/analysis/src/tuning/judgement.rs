@@ -1,7 +1,6 @@
 //! The verdict of a trial: the shaper or the line kept the load.
 
 use rrul_model::flow::Direction;
-use rrul_model::shaping::Preference;
 use rrul_model::units::BitRate;
 
 use crate::tuning::course;
@@ -111,7 +110,7 @@ impl<'a> Judge<'a> {
 
     /// The percentile of the delay that is judged.
     pub(crate) fn judged(&self, delay: &TrialDelay) -> rrul_model::units::Delay {
-        if self.session.plan.prefer == Preference::Delay { delay.p99 } else { delay.p95 }
+        if self.session.plan.prefer.percentile() == 99 { delay.p99 } else { delay.p95 }
     }
 
     /// The verdict; `None` where nothing was measured.

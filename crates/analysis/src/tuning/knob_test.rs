@@ -10,8 +10,9 @@ use crate::tuning::trial::Trial;
 
 /// Delivered in relation to what was set: more than this has not passed the shaper.
 const BYPASSED: f64 = 1.05;
-/// Packets pass it twice.
+/// Packets pass it twice, so that half of what its counters say is of this test.
 const TWICE: std::ops::Range<f64> = 0.42..0.6;
+const FOREIGN_OF_TWICE: std::ops::Range<f64> = 0.46..0.54;
 /// Less than this is not the shaper's doing, however it counts bytes.
 const SHORT: f64 = 0.8;
 /// A direction is at the rate that was set for the other one, when it differs by no more than this part.
@@ -36,6 +37,8 @@ pub(crate) enum Knob {
     },
     /// Less than that rate arrived, because acknowledgments wait in the queue of the other direction, which is unshaped.
     Starved,
+    /// Half of it arrived, and its counters saw twice as much. Other traffic may look so once, at two rates hardly.
+    Halved { set: BitRate, delivered: BitRate },
     /// It is of no use, for this reason.
     Unfit(Refusal),
 }
@@ -49,21 +52,27 @@ impl Knob {
             return Self::Unfit(Refusal::NotMeasured { direction });
         };
         let ratio = arrived / set.0 as f64;
+        let is_starved = is_starved(session, direction, trial);
+        if !is_starved && TWICE.contains(&(delivered.0 as f64 / set.0 as f64)) {
+            match figures.foreign {
+                // A router that is too slow for this rate looks the same.
+                None => return Self::Unfit(Refusal::CountedTwice { direction, set, delivered }),
+                Some(foreign) if FOREIGN_OF_TWICE.contains(&foreign) => return Self::Halved { set, delivered },
+                Some(_) => {}
+            }
+        }
         if ratio > BYPASSED {
             return Self::NotMoved;
         }
-        if ratio < SHORT && is_starved(session, direction, trial) {
+        if ratio < SHORT && is_starved {
             return Self::Starved;
-        }
-        if TWICE.contains(&ratio) {
-            return Self::Unfit(Refusal::CountedTwice { direction, set, delivered });
         }
         let stays = Stays::new(session, direction, set, delay.p95);
         if stays.above_limit {
             return Self::DelayStays { elsewhere: stays.elsewhere };
         }
         if ratio < SHORT {
-            let limit = trial.host_limit;
+            let limit = session.host_limit(direction, trial);
             return Self::Unfit(Refusal::HostLimited { direction, set: Some(set), delivered, limit });
         }
         Self::Binds
@@ -111,13 +120,16 @@ pub(crate) fn not_moved(session: &Session<'_>, direction: Direction, trials: &[&
     let other = lowered.opposite();
     let set = last.step.rates.direction(lowered)?;
     let delivered = last.directions.get(lowered).delivered?;
+    let unshaped = |direction| session.trials.first().and_then(|first| first.directions.get(direction).delivered);
     let crossed = |moved: BitRate, before: BitRate| {
         let there = (moved.0 as f64 / set.0 as f64 - 1.0).abs() < AT_THE_OTHER;
         let was_elsewhere = (moved.0 as f64 / before.0 as f64 - 1.0).abs() > MOVED;
-        there && was_elsewhere && delivered.0 as f64 > BYPASSED * set.0 as f64
+        // A rate above the line's is no limit to it.
+        let is_above_line = unshaped(lowered).is_some_and(|line| line <= set);
+        there && was_elsewhere && (is_above_line || delivered.0 as f64 > BYPASSED * set.0 as f64)
     };
     // The other direction is not loaded where it is not tuned.
-    let moved = last.directions.get(other).delivered.zip(session.trials.first()?.directions.get(other).delivered);
+    let moved = last.directions.get(other).delivered.zip(unshaped(other));
     if let Some((moved, _)) = moved.filter(|(moved, before)| crossed(*moved, *before)) {
         return Some(Refusal::DirectionsSwapped { direction: lowered, set, delivered, other: moved });
     }

@@ -16,7 +16,7 @@ use crate::tuning::result::{
     Capacity, Caution, Chosen, Discarded, FORMAT, JudgedTrial, Outcome, ParetoPoint, TunedDirection, TuningResult,
     Unfinished, UnshapedLine, Verdict,
 };
-use crate::tuning::search::{Decision, decide, length};
+use crate::tuning::search::{Decision, decide, exceeds_data, length};
 use crate::tuning::session::Session;
 use crate::tuning::trial::Trial;
 use crate::tuning::varying;
@@ -28,14 +28,18 @@ const INTERVAL: f64 = 0.9;
 const DRAINING: Duration = Duration::from_secs(20);
 
 impl TuningResult {
-    /// What these trials amount to, which are all of a session.
-    pub fn new(plan: &TuningPlan, trials: &[Trial]) -> Self {
+    /// What these trials amount to, which are all of a session whose load brought so many bytes.
+    pub fn new(plan: &TuningPlan, trials: &[Trial], data: ByteCount) -> Self {
         let (outcome, recommended) = match decide(plan, trials) {
             Decision::Done(outcome, rates) => (outcome, rates),
             // The search would have gone on.
             Decision::Step(next) => {
                 let is_late = Session { plan, trials }.elapsed() + length(&next) + DRAINING > plan.longest;
-                let reason = if is_late { Unfinished::Time } else { Unfinished::Interrupted };
+                let reason = match is_late {
+                    true => Unfinished::Time,
+                    false if exceeds_data(plan, trials, data, &next) => Unfinished::Data,
+                    false => Unfinished::Interrupted,
+                };
                 (Outcome::Unfinished { reason }, ShaperRates::UNSHAPED)
             }
         };
@@ -56,16 +60,9 @@ impl TuningResult {
             classes: None,
             overhead: None,
             took: session.elapsed().into(),
-            data: ByteCount(trials.iter().map(octets).sum()),
+            data,
         }
     }
-}
-
-/// Bytes that arrived since the shaper was set for a trial.
-fn octets(trial: &Trial) -> u64 {
-    let seconds = trial.step.ended_at.since(trial.step.set_at).0.max(0) as f64 / 1e9;
-    let rates = [trial.directions.up.delivered, trial.directions.down.delivered];
-    rates.iter().flatten().map(|rate| (rate.0 as f64 * seconds / 8.0) as u64).sum()
 }
 
 fn judged(session: Session<'_>, trial: &Trial) -> JudgedTrial {
@@ -197,9 +194,11 @@ fn random_loss(session: Session<'_>, direction: Direction) -> Option<Caution> {
 fn near_limit(session: Session<'_>, direction: Direction) -> Option<Caution> {
     let check = session.joints().filter(|trial| !session.is_discarded(trial)).last()?;
     check.step.rates.direction(direction)?;
-    let judged = Judge::new(session, direction).judge(check)?;
-    let p95 = check.directions.get(direction).queueing_delay?.p95;
-    (judged.verdict == Verdict::LineHolds).then_some(Caution::NearLimit { direction, p95 })
+    let judge = Judge::new(session, direction);
+    let judged = judge.judge(check)?;
+    let delay = judge.judged(&check.directions.get(direction).queueing_delay?);
+    let percentile = session.plan.prefer.percentile();
+    (judged.verdict == Verdict::LineHolds).then_some(Caution::NearLimit { direction, percentile, delay })
 }
 
 #[cfg(test)]

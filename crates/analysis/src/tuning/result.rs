@@ -81,6 +81,8 @@ pub enum Unfinished {
     Trials,
     /// The time was up.
     Time,
+    /// More data would have arrived than the session may take.
+    Data,
     /// It was interrupted.
     Interrupted,
 }
@@ -185,9 +187,13 @@ pub enum Refusal {
         /// The smallest rate that was tried.
         #[serde(rename = "set_bps")]
         set: BitRate,
-        /// Queueing delay at that rate, 95th percentile.
-        #[serde(rename = "p95_ns")]
-        p95: Delay,
+        /// The percentile of the queueing delay that was judged: 95, or 99 where low delay was preferred.
+        ///
+        /// Unit: count.
+        percentile: u8,
+        /// Queueing delay at that rate, that percentile.
+        #[serde(rename = "delay_ns")]
+        delay: Delay,
         /// The most that would have passed.
         #[serde(rename = "limit_ns")]
         limit: Delay,
@@ -220,9 +226,13 @@ pub enum Caution {
     NearLimit {
         /// The direction.
         direction: Direction,
-        /// 95th percentile of the queueing delay in the last check of both directions.
-        #[serde(rename = "p95_ns")]
-        p95: Delay,
+        /// The percentile of the queueing delay that was judged: 95, or 99 where low delay was preferred.
+        ///
+        /// Unit: count.
+        percentile: u8,
+        /// That percentile in the last check of both directions.
+        #[serde(rename = "delay_ns")]
+        delay: Delay,
     },
     /// One direction needs no shaper: unshaped, it adds no more delay than the limit.
     AlreadyManaged {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
-use rrul_model::units::Delay;
+use rrul_model::units::{ByteCount, Delay};
 
 use crate::tuning::capacity::Evidence;
 use crate::tuning::judgement::Judge;
@@ -150,10 +150,22 @@ pub(crate) fn decide(plan: &TuningPlan, trials: &[Trial]) -> Decision {
 }
 
 fn fixed(plan: &TuningPlan, trials: &[Trial]) -> Decision {
+    let before = trials.last().map_or(ShaperRates::UNSHAPED, |trial| trial.step.rates);
+    let falls = |rates: &ShaperRates, direction: Direction| {
+        rates.direction(direction).is_some_and(|rate| before.direction(direction).is_none_or(|before| before > rate))
+    };
+    // What a higher rate has left in the line's queue would be measured at the lower one.
+    let flush = |rates: &ShaperRates| {
+        let half = |rates: ShaperRates, direction| {
+            rates.with(direction, rates.direction(direction).map(|rate| settable(rate.0 as f64 / 2.0)))
+        };
+        let is_needed = Direction::ALL.into_iter().any(|direction| falls(rates, direction));
+        is_needed.then(|| Flush { rates: Direction::ALL.into_iter().fold(*rates, half), hold: FLUSH })
+    };
     let next = plan.fixed.get(trials.len()).map(|rates| NextStep {
         purpose: StepPurpose::Fixed,
         direction: None,
-        flush: None,
+        flush: flush(rates),
         rates: *rates,
         settle: Duration::from_secs(2),
         measure: Duration::from_secs(8),
@@ -286,6 +298,14 @@ impl Search<'_> {
         };
         match Knob::in_trial(session, direction, last) {
             Knob::Unfit(refusal) => Some(Decision::refused(refusal)),
+            Knob::Halved { set, delivered } => {
+                let is_halved =
+                    |knob: &&&Trial| matches!(Knob::in_trial(session, direction, knob), Knob::Halved { .. });
+                if knobs.iter().filter(is_halved).count() < 2 {
+                    return again(direction, last.step.rates.with(direction, session.part(direction, LOW_PART)));
+                }
+                Some(Decision::refused(Refusal::CountedTwice { direction, set, delivered }))
+            }
             Knob::NotMoved => {
                 let crossed: Vec<&Trial> = session.knobs(other).collect();
                 if session.tunes(other) && crossed.is_empty() {
@@ -324,9 +344,10 @@ impl Search<'_> {
     fn nothing_passes(&self, direction: Direction, trial: &Trial) -> Option<Refusal> {
         let set = trial.step.rates.direction(direction)?;
         let judge = Judge::new(self.session, direction);
-        let p95 = trial.directions.get(direction).queueing_delay?.p95;
+        let delay = judge.judged(&trial.directions.get(direction).queueing_delay?);
         let limit = Delay(judge.limit(set.0 as f64) as i64);
-        Some(Refusal::NoRatePasses { direction, set, p95, limit })
+        let percentile = self.session.plan.prefer.percentile();
+        Some(Refusal::NoRatePasses { direction, set, percentile, delay, limit })
     }
 
     /// Observes a line that varies. `None` when none does.
@@ -435,7 +456,8 @@ impl Search<'_> {
         {
             let delivered = trial.directions.get(direction).delivered.unwrap_or_default();
             let set = trial.step.rates.direction(direction);
-            let refusal = Refusal::HostLimited { direction, set, delivered, limit: trial.host_limit };
+            let refusal =
+                Refusal::HostLimited { direction, set, delivered, limit: session.host_limit(direction, trial) };
             return Some(Found::Nothing(refusal));
         }
         let known = evidence.passing();
@@ -537,6 +559,16 @@ impl Search<'_> {
         let next = Self::step(StepPurpose::Joint, None, rates, JOINT);
         Decision::Step(NextStep { flush: Some(Flush { rates: self.session.halves(), hold: FLUSH }), ..next })
     }
+}
+
+/// Whether a step would take more data than the session may, after so many bytes, at the rates of the last trial.
+pub fn exceeds_data(plan: &TuningPlan, trials: &[Trial], data: ByteCount, next: &NextStep) -> bool {
+    let Some(most) = plan.most_data else { return false };
+    let rate = trials.last().map_or(0, |trial| {
+        let rates = [trial.directions.up.delivered, trial.directions.down.delivered];
+        rates.iter().flatten().map(|rate| rate.0).sum::<u64>()
+    });
+    data.0 as f64 + rate as f64 / 8.0 * length(next).as_secs_f64() >= most.0 as f64
 }
 
 /// How long a step takes.

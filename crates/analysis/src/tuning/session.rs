@@ -9,7 +9,7 @@ use rrul_model::units::{BitRate, Delay};
 use crate::tuning::course::Course;
 use crate::tuning::limit;
 use crate::tuning::reference::Line;
-use crate::tuning::trial::{Trial, TrialDirection};
+use crate::tuning::trial::{HostLimit, Trial, TrialDirection};
 
 /// Other traffic of more than this part of the shaper's bytes disturbs a trial.
 const DISTURBING: f64 = 0.05;
@@ -113,6 +113,15 @@ impl<'a> Session<'a> {
     /// The line of a direction as an unshaped trial shows it.
     pub(crate) fn line_in(&self, direction: Direction, trial: &Trial) -> Line {
         Line::in_trial(self.plan, self.noise(direction), direction, trial)
+    }
+
+    /// What host kept a direction below the rate that was set: the router, where the same hosts carried more without its shaper.
+    pub(crate) fn host_limit(&self, direction: Direction, trial: &Trial) -> Option<HostLimit> {
+        let set = trial.step.rates.direction(direction);
+        let unshaped = self.references(direction).last().and_then(|last| last.directions.get(direction).delivered);
+        let router =
+            || set.zip(unshaped).and_then(|(set, unshaped)| (unshaped >= set).then_some(HostLimit::RouterProcessor));
+        trial.host_limit.or_else(router)
     }
 
     /// Trials of one purpose in one direction.

@@ -81,6 +81,17 @@ pub fn trials(recording: &Recording) -> Vec<Trial> {
     whole.map(|step| trial(recording, step)).collect()
 }
 
+/// Bytes of the load that arrived in the whole session.
+pub(crate) fn load_octets(recording: &Recording) -> ByteCount {
+    let load = recording.header.flows.iter().filter(|flow| flow.is_load_stream());
+    let arrived = |flow: &FlowSpec| {
+        let tables = recording.tables_of(receiver(flow.direction?));
+        let rows = tables.flat_map(|tables| tables.octets_received.rows()).filter(|row| row.flow == flow.id);
+        rows.map(|row| row.octets.0).max()
+    };
+    ByteCount(load.filter_map(arrived).sum())
+}
+
 /// The figures of one step.
 pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
     let read = excerpt(recording, step.set_at - BEFORE, step.ended_at);

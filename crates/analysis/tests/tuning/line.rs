@@ -92,6 +92,8 @@ pub(crate) enum Path {
     Around,
     /// Everything passes it twice.
     Twice,
+    /// The router shapes no more than this part of the line's rate, and carries all of it without a shaper.
+    Slow(f64),
     /// Its directions are crossed, or the client is outside.
     Crossed,
 }
@@ -112,6 +114,7 @@ pub(crate) struct Line {
     /// How often a policer drops a small probe, in relation to a segment of the load.
     pub(crate) small_lost: f64,
     pub(crate) path: Path,
+    pub(crate) has_counters: bool,
     /// The direction whose acknowledgments are late while the queue of the other one is long.
     pub(crate) starved: Direction,
     /// Its connections have found the line in this second of the session, and are not late any more.
@@ -140,6 +143,7 @@ impl Line {
             sides,
             small_lost: 0.0,
             path: Path::Through,
+            has_counters: true,
             starved: Direction::Down,
             recovers: None,
             chance,
@@ -198,7 +202,10 @@ impl Line {
                 load_delay: Some(Delay((mean(&within.load_delay) * (1.0 + 0.05 * self.chance.even()) * 1e9) as i64)),
                 retransmitted: Some(mean(&within.loss) + mean(&within.dropped) + 0.001),
                 saturated: Some(!is_limited),
-                foreign: shaped.then(|| others / (own + others)),
+                foreign: (shaped && self.has_counters).then(|| {
+                    let sent = (own + others) * if self.path == Path::Twice { 2.0 } else { 1.0 };
+                    1.0 - own / sent
+                }),
                 classes: Vec::new(),
             }
         });
@@ -216,6 +223,7 @@ impl Line {
             Path::Through => set(direction),
             Path::Around => None,
             Path::Twice => set(direction).map(|rate| rate / 2.0),
+            Path::Slow(part) => set(direction).map(|rate| rate.min(part * self.sides.get(direction).rate)),
             Path::Crossed => set(direction.opposite()),
         }
     }

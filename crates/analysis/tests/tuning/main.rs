@@ -4,6 +4,7 @@ mod chance;
 mod line;
 mod rates;
 mod refusals;
+mod sessions;
 mod unsteady;
 
 use rrul_analysis::tuning::result::TuningResult;
@@ -11,7 +12,7 @@ use rrul_analysis::tuning::search::{Action, next_action};
 use rrul_analysis::tuning::trial::Trial;
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperDescription, TuningPlan};
-use rrul_model::units::{BitRate, Delay};
+use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use line::Line;
 
@@ -35,8 +36,18 @@ fn altered_session(plan: &TuningPlan, line: &mut Line, alter: impl Fn(&mut Trial
         trials.push(trial);
         assert!(trials.len() <= 14, "{}", story(&trials));
     }
-    let result = TuningResult::new(plan, &trials);
+    let result = TuningResult::new(plan, &trials, octets(&trials));
     Session { trials, result }
+}
+
+/// Bytes that arrived in these trials.
+fn octets(trials: &[Trial]) -> ByteCount {
+    let octets = |trial: &Trial| {
+        let rates = Direction::ALL.into_iter().filter_map(|direction| trial.directions.get(direction).delivered);
+        let length = trial.step.ended_at.since(trial.step.set_at).0 as f64 / 1e9;
+        (rates.map(|rate| rate.0).sum::<u64>() as f64 * length / 8.0) as u64
+    };
+    ByteCount(trials.iter().map(octets).sum())
 }
 
 fn tune(line: &mut Line) -> Session {

@@ -104,7 +104,7 @@ fn a_check_that_is_near_the_limit_each_time_is_recommended_with_a_caution_and_on
         let (result, trials) = (&session.result, story(&session.trials));
         assert_eq!(result.outcome == Outcome::Recommended, is_recommended, "{:?}{trials}", result.outcome);
         assert_eq!(result.recommended.down.is_some(), is_recommended, "{trials}");
-        let near = Caution::NearLimit { direction: Direction::Down, p95: Delay(p95 * 1_000_000) };
+        let near = Caution::NearLimit { direction: Direction::Down, percentile: 95, delay: Delay(p95 * 1_000_000) };
         assert_eq!(result.cautions.contains(&near), is_recommended, "{:?}", result.cautions);
     }
 }

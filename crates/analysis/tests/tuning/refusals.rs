@@ -7,7 +7,7 @@ use rrul_analysis::tuning::search::{Action, next_action};
 use rrul_analysis::tuning::trial::{HostLimit, QueueHop, TrialDirection};
 use rrul_model::flow::Direction;
 use rrul_model::shaping::TuningPlan;
-use rrul_model::units::{BitRate, Delay};
+use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::line::{Excess, Line, Path, Side};
 use crate::{Session, plan, session, story, tune};
@@ -63,8 +63,38 @@ fn a_shaper_that_nothing_passes_is_noticed_with_one_direction_loaded() {
 }
 
 #[test]
+fn crossed_directions_are_noticed_where_the_download_queues_longest() {
+    refused(
+        |up, down, seed| {
+            let mut line = through(Path::Crossed)(up, Side { excess: Excess::Fifo(1.0), ..down }, seed);
+            line.starved = Direction::Up;
+            line
+        },
+        |refusal| matches!(refusal, Refusal::DirectionsSwapped { .. }),
+    );
+}
+
+#[test]
 fn packets_that_pass_twice_are_noticed() {
-    refused(through(Path::Twice), |refusal| matches!(refusal, Refusal::CountedTwice { .. }));
+    for has_counters in [true, false] {
+        refused(
+            |up, down, seed| {
+                let mut line = through(Path::Twice)(up, down, seed);
+                line.has_counters = has_counters;
+                line
+            },
+            |refusal| matches!(refusal, Refusal::CountedTwice { .. }),
+        );
+    }
+}
+
+#[test]
+fn a_router_that_is_too_slow_to_shape_is_noticed() {
+    for part in [0.25, 0.35] {
+        refused(through(Path::Slow(part)), |refusal| {
+            matches!(refusal, Refusal::HostLimited { set: Some(_), limit: Some(HostLimit::RouterProcessor), .. })
+        });
+    }
 }
 
 #[test]
@@ -128,7 +158,7 @@ fn nothing_is_measured_without_probes() {
     let rrul_analysis::tuning::search::Action::Step(next) = next else { panic!("{next:?}") };
     let mut first = line.trial(&next, 0);
     first.directions.down.delivered = None;
-    let result = rrul_analysis::tuning::result::TuningResult::new(&plan(), &[first]);
+    let result = rrul_analysis::tuning::result::TuningResult::new(&plan(), &[first], ByteCount(0));
     let right = Outcome::Refused { refusal: Refusal::NotMeasured { direction: Direction::Down } };
     assert_eq!(result.outcome, right);
 }
@@ -174,7 +204,7 @@ fn a_direction_of_unknown_rate_has_no_limit_of_the_delay_unless_one_is_asked_for
         let Action::Step(next) = next_action(plan, &[]) else { panic!("the first step") };
         let mut trial = Line::new(Side::plain(8e6), Side::plain(20e6), 0).trial(&next, 0);
         trial.directions.down = TrialDirection::default();
-        let result = TuningResult::new(plan, &[trial]);
+        let result = TuningResult::new(plan, &[trial], ByteCount(0));
         [Direction::Up, Direction::Down].map(|direction| result.directions.get(direction).as_ref().unwrap().limit)
     };
     let [up, down] = limits(&plan());

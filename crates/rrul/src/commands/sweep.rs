@@ -14,7 +14,7 @@ use rrul_view::text_comparison;
 use crate::arguments::tune::SweepArguments;
 use crate::commands::show::style;
 use crate::commands::tune::{
-    TuneError, announce, check_restored, opened, print_lines, print_written, run_options, shown,
+    TuneError, announce, check_restored, loading, opened, print_lines, print_written, run_options, shown,
 };
 use crate::failure::Failure;
 use crate::measurement::measure;
@@ -47,11 +47,11 @@ fn of_rates(arguments: &SweepArguments) -> Result<Outcome, Failure> {
     let swept = Direction::ALL.into_iter().filter(|way| fixed.iter().any(|rates| rates.direction(*way).is_some()));
     let tuning =
         TuningPlan { directions: swept.collect(), longest: takes, fixed, ..TuningPlan::new(shaper.describe().clone()) };
-    announce(&tuning, None, None);
+    announce(&tuning, None);
     let stop = interruption::flag();
     let folder = SessionFolder::create("sweep", arguments.session.output.as_deref())?;
-    let options = run_options(&arguments.session, &arguments.server, plan_book::plan("tune", &[])?)?;
-    let conduct = Conduct { options: &options, tuning: &tuning, most_data: None, stop: &stop };
+    let options = run_options(&arguments.session, &arguments.server, loading(&tuning.directions)?)?;
+    let conduct = Conduct { options: &options, tuning: &tuning, stop: &stop };
     let session = conduct.run(shaper.as_mut(), folder.writer("sweep")?)?;
     let (analysis, path) = shown(session, arguments.session.json)?;
     check_restored(shaper.as_mut());

@@ -15,7 +15,7 @@ use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperRates, TuningPlan};
-use rrul_model::units::{BitRate, ByteCount, Delay};
+use rrul_model::units::{BitRate, Delay};
 
 use crate::arguments::tune::{DirectionChoice, SessionArguments, ShaperArguments, TuneArguments};
 use crate::commands::run::seed_from;
@@ -82,17 +82,18 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         prefer: arguments.prefer.into(),
         delay_limit: arguments.delay.map(Delay::from),
         longest: arguments.max_time,
+        most_data: arguments.max_data,
         ..TuningPlan::new(shaper.describe().clone())
     };
     let confirming = (!arguments.no_confirm).then(|| plan_book::plan("rrul", &[])).transpose()?;
-    announce(&tuning, arguments.max_data, confirming.as_ref());
+    announce(&tuning, confirming.as_ref());
     if arguments.dry_run {
         return dry_run(&tuning, shaper.as_mut());
     }
     let stop = interruption::flag();
     let folder = SessionFolder::create("tune", arguments.session.output.as_deref())?;
     let run_options = run_options(&arguments.session, server, loading(&tuning.directions)?)?;
-    let conduct = Conduct { options: &run_options, tuning: &tuning, most_data: arguments.max_data, stop: &stop };
+    let conduct = Conduct { options: &run_options, tuning: &tuning, stop: &stop };
     let session = conduct.run(shaper.as_mut(), folder.writer("tune")?)?;
     let json = arguments.session.json;
     let mut analysis = analyze(&session.recording);
@@ -162,7 +163,7 @@ fn directions(asked: DirectionChoice, shaper: &dyn Shaper) -> Result<Vec<Directi
 }
 
 /// The plan of a session, whose load has these directions alone: a queue that is not tuned would delay acknowledgments.
-fn loading(directions: &[Direction]) -> Result<TestPlan, Failure> {
+pub(crate) fn loading(directions: &[Direction]) -> Result<TestPlan, Failure> {
     let mut plan = plan_book::plan("tune", &[])?;
     for entry in plan.entries.iter_mut().filter(|entry| entry.component == Component::Load) {
         entry.directions.retain(|direction| directions.contains(direction));
@@ -213,7 +214,7 @@ pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: Test
 }
 
 /// What will be set, how long it takes and how much data at most.
-pub(crate) fn announce(tuning: &TuningPlan, limit: Option<ByteCount>, confirming: Option<&TestPlan>) {
+pub(crate) fn announce(tuning: &TuningPlan, confirming: Option<&TestPlan>) {
     let shaper = &tuning.shaper;
     let disciplines: Vec<&str> =
         [&shaper.down_discipline, &shaper.up_discipline].into_iter().flatten().map(String::as_str).collect();
@@ -234,7 +235,7 @@ pub(crate) fn announce(tuning: &TuningPlan, limit: Option<ByteCount>, confirming
         format!(", then two tests of {} to confirm (--no-confirm leaves them out)", minutes(plan.usual_length()))
     });
     say(&format!("time: at most {}{confirmation}", minutes(tuning.longest)));
-    say(&match most_data(tuning, limit) {
+    say(&match most_data(tuning) {
         Some(most) => format!("data: about {} at most", size_words(most)),
         None => "data: as much as the line carries, 75 MB a minute for each 10 Mbit/s; --max-data limits it".to_owned(),
     });

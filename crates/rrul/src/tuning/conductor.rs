@@ -57,8 +57,6 @@ pub(crate) struct Conduct<'a> {
     pub(crate) options: &'a RunOptions,
     /// What to search for.
     pub(crate) tuning: &'a TuningPlan,
-    /// Most bytes that the load may take, both directions together.
-    pub(crate) most_data: Option<ByteCount>,
     /// Raised by the user to end the session.
     pub(crate) stop: &'a AtomicBool,
 }
@@ -302,7 +300,7 @@ impl Course<'_> {
             if clock.now() + hold + next.settle + next.measure > load.to {
                 return Ok(SessionEnd::OutOfTime);
             }
-            if self.is_out_of_data(&next, trials) {
+            if search::exceeds_data(self.conduct.tuning, trials, self.delivered(), &next) {
                 return Ok(SessionEnd::OutOfData);
             }
             let step = self.step(clock, load, &next, trials.len(), shaper)?;
@@ -390,21 +388,17 @@ impl Course<'_> {
         state.recording.as_ref().map(|kept| trial(kept, step)).ok_or(SessionEnd::TestEnded)
     }
 
-    /// Whether the next step would take more data than the session may.
-    fn is_out_of_data(&self, next: &NextStep, trials: &[Trial]) -> bool {
-        let Some(most) = self.conduct.most_data else { return false };
-        let used: u64 = self.live.state().delivered.values().sum();
-        let rate = trials.last().map_or(0, |trial| {
-            let rates = [trial.directions.up.delivered, trial.directions.down.delivered];
-            rates.iter().flatten().map(|rate| rate.0).sum::<u64>()
-        });
-        let more = rate as f64 / 8.0 * (next.settle + next.measure).as_secs_f64();
-        used as f64 + more > most.0 as f64
+    /// Bytes of the load that have arrived, both directions together.
+    fn delivered(&self) -> ByteCount {
+        ByteCount(self.live.state().delivered.values().sum())
     }
 
     fn goes_on(&self) -> Result<(), SessionEnd> {
         if self.conduct.stop.load(Ordering::Relaxed) {
             return Err(SessionEnd::Stopped);
+        }
+        if self.conduct.tuning.most_data.is_some_and(|most| self.delivered() >= most) {
+            return Err(SessionEnd::OutOfData);
         }
         if self.live.state().over { Err(SessionEnd::TestEnded) } else { Ok(()) }
     }

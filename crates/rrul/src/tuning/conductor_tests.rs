@@ -111,10 +111,10 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
         wait: true,
         seed: 1,
     };
-    let tuning = TuningPlan { fixed: rates.to_vec(), ..TuningPlan::new(ShaperDescription::default()) };
+    let tuning = TuningPlan { fixed: rates.to_vec(), most_data, ..TuningPlan::new(ShaperDescription::default()) };
     let name = format!("rrul-session-{}-{:?}", std::process::id(), std::thread::current().id());
     let writer = store::Writer::create(&std::env::temp_dir().join(name)).unwrap();
-    let conduct = Conduct { options: &options, tuning: &tuning, most_data, stop };
+    let conduct = Conduct { options: &options, tuning: &tuning, stop };
     let session = conduct.run(shaper, writer).unwrap();
     let path = session.path.as_ref().unwrap();
     let read = store::read(path).unwrap();

@@ -6,8 +6,8 @@ use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperRates, TuningPlan};
 use rrul_model::units::ByteCount;
 
-/// What a fixed rate of a sweep takes: settling, measuring, setting the shaper, and the last readings.
-const FIXED_STEP: Duration = Duration::from_secs(14);
+/// What a fixed rate of a sweep takes: draining the queue, settling, measuring, setting the shaper, and the last readings.
+const FIXED_STEP: Duration = Duration::from_secs(18);
 /// Beyond the steps: the first set-up of the load.
 const BEGINNING: Duration = Duration::from_secs(5);
 /// The longest test of a server that was started without options, less what surrounds the load.
@@ -24,9 +24,9 @@ pub(crate) fn most_rates() -> usize {
 }
 
 /// The most data that the search may take, both directions together; `None` where the rates are not known before.
-pub(crate) fn most_data(plan: &TuningPlan, limit: Option<ByteCount>) -> Option<ByteCount> {
-    if limit.is_some() {
-        return limit;
+pub(crate) fn most_data(plan: &TuningPlan) -> Option<ByteCount> {
+    if plan.most_data.is_some() {
+        return plan.most_data;
     }
     let highest = |direction: Direction| {
         let fixed = plan.fixed.iter().filter_map(|rates| rates.direction(direction));
@@ -65,12 +65,13 @@ mod tests {
         let found = ShaperRates { down: Some(BitRate(16_000_000)), up: Some(BitRate(4_000_000)) };
         let mut plan = TuningPlan::new(ShaperDescription { found, ..ShaperDescription::default() });
         plan.longest = Duration::from_secs(400);
-        assert_eq!(most_data(&plan, None), Some(ByteCount(1_000_000_000)));
-        assert_eq!(most_data(&plan, Some(ByteCount(5))), Some(ByteCount(5)));
+        assert_eq!(most_data(&plan), Some(ByteCount(1_000_000_000)));
+        let limited = TuningPlan { most_data: Some(ByteCount(5)), ..plan.clone() };
+        assert_eq!(most_data(&limited), Some(ByteCount(5)));
         plan.shaper.found.up = None;
-        assert_eq!(most_data(&plan, None), None, "an unshaped line may carry anything");
+        assert_eq!(most_data(&plan), None, "an unshaped line may carry anything");
         plan.fixed = vec![found];
-        assert_eq!(most_data(&plan, None), Some(ByteCount(1_000_000_000)));
+        assert_eq!(most_data(&plan), Some(ByteCount(1_000_000_000)));
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn recommended() -> TuningResult {
         trials: steps(),
         took: ms(152_000.0),
         data: ByteCount(412_000_000),
-        ..TuningResult::new(&TuningPlan::new(shaper), &[])
+        ..TuningResult::new(&TuningPlan::new(shaper), &[], ByteCount(0))
     }
 }
 
@@ -220,7 +220,7 @@ fn what_is_found_beside_the_rates_is_named_and_the_screen_is_not_left() {
     result.cautions = vec![
         Caution::OtherTraffic { direction: Direction::Up, trials: 1 },
         Caution::RandomLoss { direction: Direction::Down, loss: 0.004 },
-        Caution::NearLimit { direction: Direction::Down, p95: ms(8.9) },
+        Caution::NearLimit { direction: Direction::Down, percentile: 95, delay: ms(8.9) },
     ];
     assert_golden("tune_findings.txt", &summary(result));
 }
@@ -288,7 +288,7 @@ fn each_refusal_says_what_the_figures_and_what_to_do() {
         Refusal::HostLimited { direction, set: None, delivered: mbit(8.0), limit: None },
         Refusal::NotMeasured { direction },
         Refusal::Disturbed { direction },
-        Refusal::NoRatePasses { direction, set: mbit(1.0), p95: ms(9.3), limit },
+        Refusal::NoRatePasses { direction, set: mbit(1.0), percentile: 99, delay: ms(9.3), limit },
     ];
     let told: Vec<String> = refusals
         .into_iter()
@@ -307,6 +307,7 @@ fn a_session_that_ended_early_says_what_ended_it() {
     for (reason, word) in [
         (Unfinished::Trials, "most trials"),
         (Unfinished::Time, "--max-time"),
+        (Unfinished::Data, "--max-data"),
         (Unfinished::Interrupted, "interrupted"),
     ] {
         let text = summary(without_choice(Outcome::Unfinished { reason }));

@@ -52,11 +52,11 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             direction_word(direction),
             percent(loss)
         ),
-        Caution::NearLimit { direction, p95 } => {
+        Caution::NearLimit { direction, percentile, delay } => {
             let limit = result.directions.get(direction).as_ref().and_then(|tuned| tuned.limit);
             let limit = limit.map_or_else(String::new, |limit| format!(" (limit {limit})"));
             format!(
-                "{} is near the limit: queueing delay P95 {p95}{limit}. A lower rate has less.",
+                "{} is near the limit: queueing delay P{percentile} {delay}{limit}. A lower rate has less.",
                 direction_word(direction)
             )
         }

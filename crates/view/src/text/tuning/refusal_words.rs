@@ -25,7 +25,8 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
             scaled(set, BINDING),
         ),
         Refusal::CountedTwice { direction, set, delivered } => format!(
-            "{} passes the shaper twice: set to {set}, only {delivered} arrived. Remove the second shaper or redirect, and tune again.",
+            "{} passes the shaper twice: set to {set}, only {delivered} arrived. Remove the second shaper or redirect, and tune again. If \
+             there is none, the router is too slow to shape this rate.",
             direction_word(direction),
         ),
         Refusal::QueueElsewhere { direction, set, p95, limit, hop } => format!(
@@ -54,11 +55,11 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
             "Other traffic disturbed every repetition of a trial ({}). Tune again when nothing else uses the line.",
             lower(direction),
         ),
-        Refusal::NoRatePasses { direction, set, p95, limit } => format!(
-            "No {} rate keeps the queueing delay within {limit}: at {set}, the smallest that was tried, it is {p95} at P95. Allow more, \
+        Refusal::NoRatePasses { direction, set, percentile, delay, limit } => format!(
+            "No {} rate keeps the queueing delay within {limit}: at {set}, the smallest that was tried, it is {delay} at P{percentile}. Allow more, \
              for example --delay {}ms, or look for another queue with rrul run.",
             lower(direction),
-            (p95.milliseconds() * 1.5).ceil(),
+            (delay.milliseconds() * 1.5).ceil(),
         ),
     }
 }
@@ -69,9 +70,8 @@ pub(crate) fn unfinished(reason: Unfinished) -> &'static str {
         Unfinished::Trials => {
             "The search took its most trials without an answer. Tune again on an idle line, or allow more time with --max-time."
         }
-        Unfinished::Time => {
-            "The time was up before the search ended. Allow more with --max-time, or more data with --max-data."
-        }
+        Unfinished::Time => "The time was up before the search ended. Allow more with --max-time.",
+        Unfinished::Data => "The search would have taken more data than it may. Allow more with --max-data.",
         Unfinished::Interrupted => "The session was interrupted before the search ended. Tune again.",
     }
 }

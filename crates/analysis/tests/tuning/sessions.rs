@@ -1,0 +1,41 @@
+//! Sessions of given rates, and why a search ended before it had found any.
+
+use rrul_analysis::tuning::result::{Outcome, TuningResult, Unfinished};
+use rrul_analysis::tuning::search::{Action, next_action};
+use rrul_model::shaping::{ShaperRates, TuningPlan};
+use rrul_model::units::{BitRate, ByteCount};
+
+use crate::line::{Excess, Line, Side};
+use crate::{plan, session};
+
+#[test]
+fn a_lower_rate_is_measured_once_the_queue_of_a_higher_one_has_drained() {
+    let up = |rate| ShaperRates { down: None, up: Some(BitRate(rate)) };
+    let plan = TuningPlan { fixed: vec![up(6_000_000), up(9_000_000), up(7_000_000)], ..plan() };
+    let mut line = Line::new(Side { excess: Excess::Fifo(1.0), ..Side::plain(8e6) }, Side::plain(20e6), 1);
+    let ended = session(&plan, &mut line);
+    let waits: Vec<f64> =
+        ended.trials.iter().map(|trial| trial.directions.up.queueing_delay.unwrap().p95.milliseconds()).collect();
+    // Above the line's rate it queues; below it does not, although a second of queue came before.
+    assert!(waits[1] > 500.0 && waits[0] < 20.0 && waits[2] < 20.0, "{waits:?}");
+}
+
+#[test]
+fn what_ended_a_search_early_is_said() {
+    let mut line = Line::new(Side::plain(8e6), Side::plain(20e6), 1);
+    let Action::Step(next) = next_action(&plan(), &[]) else { panic!("the first step") };
+    let trials = [line.trial(&next, 0)];
+    let most = ByteCount(70_000_000);
+    let limited = TuningPlan { most_data: Some(most), ..plan() };
+    for (plan, data, reason) in [
+        (&limited, ByteCount(65_000_000), Unfinished::Data),
+        (&limited, ByteCount(5_000_000), Unfinished::Interrupted),
+        (&plan(), ByteCount(65_000_000), Unfinished::Interrupted),
+    ] {
+        let result = TuningResult::new(plan, &trials, data);
+        assert_eq!((result.outcome, result.data), (Outcome::Unfinished { reason }, data));
+    }
+    // Before anything was measured as well.
+    let result = TuningResult::new(&limited, &[], most);
+    assert_eq!(result.outcome, Outcome::Unfinished { reason: Unfinished::Data });
+}
