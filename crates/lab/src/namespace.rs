@@ -31,7 +31,8 @@ pub(crate) fn enter_new_network() -> Result<(), Error> {
 pub fn enter_user_namespace() -> Result<(), Error> {
     let (user, group) = (geteuid(), getegid());
     let remedy = "; run as root, call this before any thread is started, or allow user namespaces \
-                  (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)";
+                  (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; Ubuntu 24.04 and later: \
+                  kernel.apparmor_restrict_unprivileged_userns=0)";
     // SAFETY: likewise; the kernel itself refuses NEWUSER to a process with several threads.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }
         .map_err(|error| Error::system("cannot create a user namespace", remedy, error))?;
@@ -83,5 +84,7 @@ pub(crate) fn thread_number() -> u32 {
 }
 
 fn write(path: &str, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(Error::io(format!("cannot write \"{text}\" to {path}")))
+    let remedy = "; run as root, or allow user namespaces (Ubuntu 24.04 and later: sysctl \
+                  kernel.apparmor_restrict_unprivileged_userns=0)";
+    fs::write(path, text).map_err(|error| Error::system(format!("cannot write \"{text}\" to {path}"), remedy, error))
 }
