@@ -53,7 +53,7 @@ packages: man ## what can be installed, and what this machine cannot build: targ
 	@scripts/tools packages
 	scripts/packages
 
-demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without server or root
+demo: build ## a bloated link and a managed one, measured, compared, drawn and reported, without a server
 	@# 1 says that a result is doubtful, with the reason above: the demo has been seen all the same.
 	target/release/rrul demo || [ $$? -eq 1 ]
 

@@ -9,8 +9,8 @@ use crate::metrics::delay::server_distance::{FARTHEST_SERVER, nearest};
 use crate::scores::aim::Aim;
 use crate::scores::bufferbloat::Bufferbloat;
 use crate::scores::composite::Composite;
-use crate::scores::equaliser;
-use crate::scores::equaliser::Equaliser;
+use crate::scores::equalizer;
+use crate::scores::equalizer::Equalizer;
 use crate::scores::optimum::Optimum;
 use crate::scores::penalty::Penalty;
 use crate::scores::qoo::QualityOfOutcome;
@@ -74,7 +74,7 @@ pub struct Scores {
     /// Opinion scores of voice streams.
     pub voip_mos: Option<VoipMos>,
     /// The parts of the composite over time.
-    pub equaliser: Option<Equaliser>,
+    pub equalizer: Option<Equalizer>,
 }
 
 impl Scores {
@@ -100,7 +100,7 @@ impl Scores {
             qoo: qoo::qualities_of_outcome(analysis),
             aim: aim::aim(analysis),
             voip_mos: voip_mos::voip_mos(analysis),
-            equaliser: Equaliser::new(analysis, &cells, equaliser::WINDOW),
+            equalizer: Equalizer::new(analysis, &cells, equalizer::WINDOW),
         };
         let verdict = VerdictText::from_measured(analysis, scored.web.is_some(), scored.voip_mos.as_ref());
         Self { in_words: verdict.sentence(), fault: verdict.fault(), ..scored }

@@ -20,11 +20,12 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// Not known to be saturated, or the recording is invalid.
+    /// The load is not known to have been the most that the line carries, or the recording is invalid.
     Low,
-    /// Saturated, but not known to be stationary.
+    /// The load was the most that the line carries, but is not known to have been stationary.
     Medium,
-    /// Every loaded direction was [saturated](#saturation) and everything was [stationary](#stationarity).
+    /// Every loaded direction was [saturated](#saturation), or kept from it by its late ACKs, and everything was
+    /// [stationary](#stationarity).
     High,
 }
 

@@ -116,7 +116,7 @@ impl FromStr for AddressFamily {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Component {
-    /// Load Generation Component: fills the link.
+    /// Load Generation Component: saturates the link.
     Load,
     /// Realtime Component: sparse exchanges that should not notice the load.
     Realtime,

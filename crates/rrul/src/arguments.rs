@@ -83,7 +83,8 @@ pub(crate) enum Command {
     #[cfg(all(feature = "charts", feature = "lab"))]
     /// Show bufferbloat on this machine, on two virtual links
     ///
-    /// Tests a bloated and a well-managed virtual link, compares both, and writes charts and a report. Needs no server and no root.
+    /// Tests a bloated and a well-managed virtual link, compares both, and writes charts and a report. Needs no server. Needs root, or
+    /// user namespaces and access to /dev/net/tun.
     Demo(DemoArguments),
     #[cfg(feature = "lab")]
     /// Create virtual links for experiments
@@ -153,7 +154,7 @@ pub(crate) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// Server: HOST, HOST:PORT, or addresses of one host separated by commas
+    /// Server: HOST, HOST:PORT, [IPV6]:PORT, or addresses of one host, with commas
     #[arg(value_name = "HOST")]
     pub(crate) server: String,
     #[command(flatten)]
@@ -316,17 +317,17 @@ pub(crate) struct ShowArguments {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print every section
-    #[arg(long, conflicts_with_all = ["json", "equaliser"], help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["json", "equalizer"], help_heading = "Output")]
     pub(crate) full: bool,
     /// Print one section, such as delay or scores (repeatable)
     ///
     /// Sections: validity, tuning, scores, pages, delay, loss, rate, voice, sharing, connect, dns, short-flows, video,
     /// stream-delay, link, transactions, markings, path, measurement, hosts.
-    #[arg(long = "section", value_name = "NAME", conflicts_with_all = ["full", "json", "equaliser"], help_heading = "Output")]
+    #[arg(long = "section", value_name = "NAME", conflicts_with_all = ["full", "json", "equalizer"], help_heading = "Output")]
     pub(crate) sections: Vec<String>,
     /// Print bars of the scores over time by class, IP version and direction
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    pub(crate) equaliser: bool,
+    pub(crate) equalizer: bool,
     /// Print JSON, as defined by docs/summary.schema.json
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

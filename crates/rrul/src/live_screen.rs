@@ -1,7 +1,7 @@
-//! The screen of `rrul run`: rates, delays and the equaliser while the test runs, on the terminal at stderr.
+//! The screen of `rrul run`: rates, delays and the equalizer while the test runs, on the terminal at stderr.
 //!
 //! - [`state`]: what it shows, fed with frames; pure
-//! - [`layout`], [`head`], [`rates`], [`delays`], [`equaliser`], [`panel`], [`palette`]: how it looks; pure
+//! - [`layout`], [`head`], [`rates`], [`delays`], [`equalizer`], [`panel`], [`palette`]: how it looks; pure
 //! - [`paint`]: from a picture to what the terminal is sent; pure
 //! - [`drawing`]: the thread that draws; `no_drawing` in a program without the feature `screen`
 //! - [`terminal`], [`settings`], [`guard`]: taking the terminal, and giving it back whatever happens
@@ -15,7 +15,7 @@ mod delays;
 #[cfg(feature = "screen")]
 mod drawing;
 #[cfg(feature = "screen")]
-mod equaliser;
+mod equalizer;
 pub(crate) mod guard;
 #[cfg(feature = "screen")]
 mod head;

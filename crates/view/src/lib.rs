@@ -8,7 +8,7 @@
 //! - [`short_summary()`]: the summary of a run on one screen of a terminal
 //! - [`text`]: everything about a run for a terminal, in sections
 //! - [`text::comparison`]: runs against each other for a terminal
-//! - [`text::equaliser`]: scores over time for a terminal
+//! - [`text::equalizer`]: scores over time for a terminal
 //! - [`answer_chart`]: the answer to a question about many runs
 //! - [`Grouping`]: runs taken together by what is known of them
 //! - [`exports::har`]: page loads in the form that other tools read
@@ -56,7 +56,7 @@ pub use error::ViewError;
 #[cfg(feature = "charts")]
 pub use panels::grouping::Grouping;
 pub use text::comparison::text_comparison;
-pub use text::equaliser::text_equaliser;
+pub use text::equalizer::text_equalizer;
 pub use text::full_summary::{text_sections, text_summary};
 pub use text::sections::Topic;
 pub use text::short_summary::short_summary;

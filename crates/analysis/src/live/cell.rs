@@ -25,7 +25,7 @@ pub struct DelaySecond {
     pub median: Option<Delay>,
     /// Longest round-trip delay of an answered probe.
     pub longest: Option<Delay>,
-    /// What the equaliser looks at. Its percentiles are only of use when nothing is open.
+    /// What the equalizer looks at. Its percentiles are only of use when nothing is open.
     conditions: Conditions,
 }
 
@@ -66,7 +66,7 @@ impl DelayCell {
         Losses { sent: sum(|second| second.sent.saturating_sub(second.open)), gone: sum(|second| second.lost) }
     }
 
-    /// How much each of the last seconds kept of the idle line's quality, as the bars of the equaliser are computed, of
+    /// How much each of the last seconds kept of the idle line's quality, as the bars of the equalizer are computed, of
     /// round trips; nothing of a second with open probes, or before an idle line to compare with.
     pub fn kept(&self, last: usize) -> Vec<Ratios> {
         let idle = conditions(&self.idle, self.idle_losses);

@@ -6,7 +6,7 @@ pub mod aim;
 pub mod bufferbloat;
 pub mod composite;
 pub mod e_model;
-pub mod equaliser;
+pub mod equalizer;
 pub mod optimum;
 pub mod penalty;
 pub mod qoo;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rrul_analysis::scored::{Distance, Scores};
 use rrul_analysis::scores::bufferbloat::Letter;
-use rrul_analysis::scores::equaliser::Equaliser;
+use rrul_analysis::scores::equalizer::Equalizer;
 use rrul_analysis::scores::optimum::{Goal, State};
 use rrul_analysis::scores::penalty::Misbehaviour;
 use rrul_analysis::scores::score_cell::{Losses, ScoreCell};
@@ -312,31 +312,31 @@ fn a_window_of_the_whole_scored_load_has_the_bars_of_the_final_score() {
     analysis.scored.common = Some(Scenario::LOAD);
     let scores = Scores::compute(&analysis, Distance::AsSpecified);
     let cells = ScoreCell::all(&analysis);
-    let equaliser = Equaliser::new(&analysis, &cells, Duration::from_secs(10)).unwrap();
+    let equalizer = Equalizer::new(&analysis, &cells, Duration::from_secs(10)).unwrap();
     let composite = scores.composite.unwrap();
-    for (column, cell) in equaliser.columns.iter().zip(&composite.cells) {
+    for (column, cell) in equalizer.columns.iter().zip(&composite.cells) {
         assert_eq!((column.class, column.direction), (cell.class, cell.direction));
         let bars = [column.delay.0[1], column.delay_variation.0[1], column.loss.0[1]];
         assert_eq!(bars, [cell.delay, cell.delay_variation, cell.loss]);
         assert_eq!(column.delay.0[0], Some(20.0), "the idle line against itself");
     }
     // Slew and pages are in windows five times as long.
-    let equaliser = Equaliser::new(&analysis, &cells, Duration::from_secs(2)).unwrap();
-    assert_eq!(equaliser.columns[0].slew.0[1], composite.cells[0].slew);
-    near(equaliser.web.0[1], composite.parts.web.unwrap());
+    let equalizer = Equalizer::new(&analysis, &cells, Duration::from_secs(2)).unwrap();
+    assert_eq!(equalizer.columns[0].slew.0[1], composite.cells[0].slew);
+    near(equalizer.web.0[1], composite.parts.web.unwrap());
 }
 
 #[test]
-fn the_equaliser_shows_second_by_second_and_shows_nothing_of_what_was_not_sent() {
-    let equaliser = scenario(BLOATED).analyze().scores.equaliser.unwrap();
-    assert_eq!((equaliser.window_ns, equaliser.slow_window_ns, equaliser.columns.len()), (SECOND, 5 * SECOND, 4));
-    let column = &equaliser.columns[0];
+fn the_equalizer_shows_second_by_second_and_shows_nothing_of_what_was_not_sent() {
+    let equalizer = scenario(BLOATED).analyze().scores.equalizer.unwrap();
+    assert_eq!((equalizer.window_ns, equalizer.slow_window_ns, equalizer.columns.len()), (SECOND, 5 * SECOND, 4));
+    let column = &equalizer.columns[0];
     let delay: Vec<i64> = column.delay.0.iter().map(|bar| bar.unwrap().round() as i64).collect();
     let expected = [vec![20; 5], vec![3; 10], vec![20; 5]].concat();
     assert_eq!(delay, expected);
     assert_eq!(column.slew.0.iter().map(|bar| bar.unwrap().round() as i64).collect::<Vec<_>>(), [20, 3, 3, 20]);
-    assert_eq!((equaliser.from_ns, equaliser.slow_from_ns), (TestTime(0), TestTime(0)));
-    let web: Vec<Option<i64>> = equaliser.web.0.iter().map(|bar| bar.map(|bar| bar.round() as i64)).collect();
+    assert_eq!((equalizer.from_ns, equalizer.slow_from_ns), (TestTime(0), TestTime(0)));
+    let web: Vec<Option<i64>> = equalizer.web.0.iter().map(|bar| bar.map(|bar| bar.round() as i64)).collect();
     assert_eq!(web, [Some(20), None, Some(7), None]);
 }
 
@@ -348,11 +348,11 @@ fn the_load_begins_with_a_window_however_long_the_baseline_is() {
             entry.window.from = TestTime(2 * SECOND);
         }
     }
-    let equaliser = scenario.analyze().scores.equaliser.unwrap();
-    assert_eq!((equaliser.from_ns, equaliser.slow_from_ns), (TestTime(2 * SECOND), TestTime(0)));
-    let slew: Vec<i64> = equaliser.columns[0].slew.0.iter().map(|bar| bar.unwrap().round() as i64).collect();
+    let equalizer = scenario.analyze().scores.equalizer.unwrap();
+    assert_eq!((equalizer.from_ns, equalizer.slow_from_ns), (TestTime(2 * SECOND), TestTime(0)));
+    let slew: Vec<i64> = equalizer.columns[0].slew.0.iter().map(|bar| bar.unwrap().round() as i64).collect();
     assert_eq!(slew, [20, 3, 3, 20], "none is half idle and half loaded");
-    assert_eq!(equaliser.columns[0].delay.0.len(), 18);
+    assert_eq!(equalizer.columns[0].delay.0.len(), 18);
 }
 
 #[test]

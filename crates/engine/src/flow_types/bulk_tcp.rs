@@ -37,7 +37,7 @@ impl FlowType for BulkTcp {
     fn descriptor(&self) -> &'static FlowTypeWords {
         &FlowTypeWords {
             name: "bulk_tcp",
-            about: "a TCP stream that fills the link in one direction",
+            about: "a TCP stream that saturates the link in one direction",
             directed: true,
             parameters: &[
                 ParameterWord {

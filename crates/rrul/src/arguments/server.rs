@@ -49,12 +49,12 @@ pub(crate) struct ServerArguments {
     /// 0bit/s refuses floods.
     #[arg(long, value_name = "RATE", default_value = "0bit/s", help_heading = "Limits")]
     pub(crate) allow_flood: rrul_model::units::BitRate,
-    /// Send every client kernel, processor and settings of this host
+    /// Send kernel, processor and settings of this host to every client
     ///
     /// Without it kernel, processor, kernel settings and counters of the whole host are sent only to clients with a token (--tokens).
     #[arg(long, conflicts_with = "private", help_heading = "Privacy")]
     pub(crate) tell_host: bool,
-    /// Send no client names, addresses, versions or settings of this host
+    /// Send names, addresses, versions and settings of this host to no client
     ///
     /// Left out are host name, addresses, interface names, kernel, processor, kernel settings and counters of the whole host. Load of
     /// the processors, drops of the server's sockets and the interfaces of the test are still sent: verdicts need them.

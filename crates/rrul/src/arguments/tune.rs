@@ -18,7 +18,7 @@ pub(super) const TUNE_HELP: &str = "\
 The shaper is restored when the session ends, however it ends.
 After a crash of this host, rrul tune --restore does so.
 
-Example: rrul tune netperf.example.net --shaper openwrt:root@192.168.1.1
+Example: rrul tune rrul.example.net --shaper openwrt:root@192.168.1.1
 
 Exit status:
   0  rates are recommended, or shaping gains nothing
@@ -28,13 +28,13 @@ Exit status:
 /// The text after the options of `rrul sweep --help`.
 pub(super) const SWEEP_HELP: &str = "\
 Examples:
-  rrul sweep netperf.example.net --shaper tc:up=eth0 --up 4M:10M:0.5M
-  rrul sweep netperf.example.net --set streams=1,4,16";
+  rrul sweep rrul.example.net --shaper tc:up=eth0 --up 4M:10M:0.5M
+  rrul sweep rrul.example.net --set streams=1,4,16";
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct TuneArguments {
-    /// Server: HOST, HOST:PORT, or addresses of one host separated by commas
+    /// Server: HOST, HOST:PORT, [IPV6]:PORT, or addresses of one host, with commas
     #[arg(value_name = "HOST", required_unless_present = "restore")]
     pub(crate) server: Option<String>,
     #[command(flatten)]
@@ -135,7 +135,7 @@ pub(crate) struct SessionArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
-    /// Server: HOST, HOST:PORT, or addresses of one host separated by commas
+    /// Server: HOST, HOST:PORT, [IPV6]:PORT, or addresses of one host, with commas
     #[arg(value_name = "HOST")]
     pub(crate) server: String,
     #[command(flatten)]

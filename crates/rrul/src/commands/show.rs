@@ -9,7 +9,7 @@ use rrul_analysis::{Analysis, analyze};
 use rrul_view::short_summary;
 use rrul_view::text::full_summary::{text_sections, text_summary};
 use rrul_view::text::style::Style;
-use rrul_view::{Topic, text_equaliser};
+use rrul_view::{Topic, text_equalizer};
 
 use crate::arguments::ShowArguments;
 use crate::failure::Failure;
@@ -32,8 +32,8 @@ pub(crate) fn execute(arguments: &ShowArguments) -> Result<Outcome, Failure> {
     }
     if arguments.json {
         output::print_json(&Summary::from(&analysis))?;
-    } else if arguments.equaliser {
-        print!("{}", text_equaliser(&analysis, style()));
+    } else if arguments.equalizer {
+        print!("{}", text_equalizer(&analysis, style()));
     } else if !topics.is_empty() {
         print!("{}", text_sections(&analysis, &topics, style()));
     } else if arguments.full {

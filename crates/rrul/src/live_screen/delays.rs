@@ -28,7 +28,7 @@ pub(super) fn draw(state: &State, area: Rect, palette: &Palette, buffer: &mut Bu
     heading(area, area.y, &format!("Round-trip delay {now}"), &explained, buffer);
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     if area.width < WIDE {
-        // The figures are beside the equaliser.
+        // The figures are beside the equalizer.
         chart(state, palette).draw(body, palette, buffer);
         return;
     }

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::palette::Palette;
 use super::state::State;
-use super::{delays, equaliser, head, rates};
+use super::{delays, equalizer, head, rates};
 
 /// A smaller terminal gets one line.
 const LEAST: (u16, u16) = (60, 15);
@@ -25,18 +25,18 @@ pub(super) fn draw(state: &State, palette: &Palette, buffer: &mut Buffer) {
     head::draw(state, area, buffer);
     let foot = 1;
     let body = area.height - head::ROWS - foot;
-    let equaliser = equaliser::rows(state).min(body - RATES - DELAYS);
-    let charts = body - equaliser;
+    let equalizer = equalizer::rows(state).min(body - RATES - DELAYS);
+    let charts = body - equalizer;
     // Delays get the larger part: their chart has more lines to tell apart.
     let rates = (charts * 2 / 5).max(RATES);
-    let heights = [(rates, 0), (charts - rates, 1), (equaliser, 2)];
+    let heights = [(rates, 0), (charts - rates, 1), (equalizer, 2)];
     let mut y = area.y + head::ROWS;
     for (height, panel) in heights {
         let place = Rect { y, height, ..area };
         match panel {
             0 => rates::draw(state, place, palette, buffer),
             1 => delays::draw(state, place, palette, buffer),
-            _ if height > 0 => equaliser::draw(state, place, palette, buffer),
+            _ if height > 0 => equalizer::draw(state, place, palette, buffer),
             _ => {}
         }
         y += height;

@@ -76,7 +76,7 @@ impl Palette {
         self.colour(self.theme.axis, Color::DarkGray)
     }
 
-    /// How much is left of what the idle line had, 0 to 1: as `rrul show --equaliser` colors it.
+    /// How much is left of what the idle line had, 0 to 1: as `rrul show --equalizer` colors it.
     pub(super) fn kept(&self, kept: f64) -> Color {
         match kept {
             _ if self.colours == Colours::None => Color::Reset,

@@ -14,7 +14,7 @@ use super::palette::Palette;
 const SCALE: u16 = 10;
 /// Columns right of a chart, for the names of lines.
 const NAMES: u16 = 7;
-/// From nothing to the most, as in `rrul show --equaliser`.
+/// From nothing to the most, as in `rrul show --equalizer`.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// One line of a chart.

@@ -96,7 +96,7 @@ fn texts_of_a_recording_steer_neither_terminal_nor_page_nor_picture() {
         &["show", "a.rrul"],
         &["show", "b\u{1b}[2J\u{202e}.rrul"],
         &["show", "a.rrul", "--full"],
-        &["show", "a.rrul", "--equaliser"],
+        &["show", "a.rrul", "--equalizer"],
         &["show", "a.rrul", "--json"],
         &["compare", "a.rrul", "b\u{1b}[2J\u{202e}.rrul", "--anyway"],
         &["compare", "a.rrul", "b\u{1b}[2J\u{202e}.rrul", "--json", "--anyway"],

@@ -25,7 +25,7 @@ use run::Run;
 fn assert_whole_screen(terminal: &Terminal, columns: usize, rows: usize) {
     let lines = terminal.lines();
     let text = lines.join("\n");
-    for words in ["short to 127.0.0.1", "Download ", "Upload ", "Round-trip delay ", "Equaliser", "variation", "loss"] {
+    for words in ["short to 127.0.0.1", "Download ", "Upload ", "Round-trip delay ", "Equalizer", "variation", "loss"] {
         assert!(text.contains(words), "no \"{words}\" in:\n{text}");
     }
     assert_eq!(lines.len(), rows);
@@ -48,7 +48,7 @@ fn a_run_at_80_by_24_draws_and_leaves_its_summary_in_the_scroll_back() {
     let said = run.terminal.said();
     assert!(matches!(ended.code(), Some(0 | 1)), "{said}");
     assert!(said.starts_with("short: 4 flows over ipv4, 6 s"), "{said}");
-    assert!(said.contains("Under load (BE, EF)") && !said.contains("Equaliser"), "{said}");
+    assert!(said.contains("Under load (BE, EF)") && !said.contains("Equalizer"), "{said}");
     assert!(run.recording().exists());
     let screen = run.terminal.emulator.lock().unwrap().screen().contents();
     assert!(screen.contains("short to ") && screen.contains("rrul report out.rrul"), "all on one screen: {screen}");
@@ -64,7 +64,7 @@ fn a_run_at_200_by_50_uses_its_room_and_follows_a_new_size() {
         run.terminal.resize(columns, rows);
         let last = usize::from(rows) - 1;
         run.terminal.wait_until("the last line at its new place", || {
-            run.terminal.lines()[last].chars().count() == usize::from(columns) && run.terminal.has("Equaliser")
+            run.terminal.lines()[last].chars().count() == usize::from(columns) && run.terminal.has("Equalizer")
         });
         assert_whole_screen(&run.terminal, columns.into(), rows.into());
     }

@@ -8,7 +8,7 @@ mod delay;
 mod delay_by_direction;
 mod direction_rate;
 mod distributions;
-mod equaliser;
+mod equalizer;
 mod fairness;
 pub(crate) mod history;
 mod host;
@@ -45,7 +45,7 @@ pub const CHARTS: &[&Chart] = &[
     &tcp::CHART,
     &loss::CHART,
     &markings::CHART,
-    &equaliser::CHART,
+    &equalizer::CHART,
     &host::CHART,
     &distributions::ecdf::CHART,
     &distributions::ccdf::CHART,
@@ -81,7 +81,7 @@ pub(crate) const OVER_TIME: &[OverTime] = &[
     OverTime { group: "Lost packets", folded: false, show: loss::show },
     OverTime { group: "How streams share", folded: true, show: share::show },
     OverTime { group: "How streams share", folded: true, show: fairness::show },
-    OverTime { group: "Scores over time", folded: true, show: equaliser::show },
+    OverTime { group: "Scores over time", folded: true, show: equalizer::show },
     OverTime { group: "TCP at both ends", folded: true, show: tcp::show },
     OverTime { group: "The hosts", folded: true, show: host::show },
 ];

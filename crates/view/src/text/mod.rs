@@ -2,7 +2,7 @@
 
 pub(crate) mod class_words;
 pub mod comparison;
-pub mod equaliser;
+pub mod equalizer;
 pub(crate) mod fate_lines;
 pub mod full_summary;
 pub(crate) mod host_lines;

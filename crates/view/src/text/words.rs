@@ -189,9 +189,13 @@ pub(crate) fn counted(count: usize, one: &str) -> String {
 /// How well figures under load represent the loaded line.
 pub(crate) fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
-        Confidence::High => "Confidence: high. The line was saturated; rate and delay were stationary.",
-        Confidence::Medium => "Confidence: medium. The line was saturated, but not known to be stationary.",
-        Confidence::Low => "Confidence: low. The line is not known to have been saturated.",
+        Confidence::High => {
+            "Confidence: high. The load was the most that the line carries; rate and delay were stationary."
+        }
+        Confidence::Medium => {
+            "Confidence: medium. The load was the most that the line carries, but not known to be stationary."
+        }
+        Confidence::Low => "Confidence: low. The load is not known to have been the most that the line carries.",
     }
 }
 

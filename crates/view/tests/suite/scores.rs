@@ -12,7 +12,7 @@ use rrul_model::observation::{BrowserTiming, WebObject};
 use rrul_model::page::Page;
 use rrul_model::units::Delay;
 use rrul_view::exports::har::archive;
-use rrul_view::{Style, text_equaliser, text_summary};
+use rrul_view::{Style, text_equalizer, text_summary};
 use serde_json::Value;
 
 fn bloated() -> Analysis {
@@ -41,7 +41,7 @@ fn a_score_that_is_withheld_says_why_and_how_to_have_it() {
     let line = text.lines().nth(2).unwrap();
     assert!(line.starts_with("RRUL score: none, the server is 120 ms away over IPv4"), "{line}");
     assert!(line.contains("--score-anyway") && !text.contains("\nScores\n"), "{text}");
-    assert!(text_equaliser(&run, Style::Plain).starts_with("No equaliser: the server is 120 ms away"));
+    assert!(text_equalizer(&run, Style::Plain).starts_with("No equalizer: the server is 120 ms away"));
 }
 
 #[test]
@@ -123,14 +123,14 @@ fn row(text: &str, name: &str) -> Vec<char> {
 }
 
 #[test]
-fn the_equaliser_is_full_on_the_idle_line_and_empties_under_load() {
-    let text = text_equaliser(&bloated(), Style::Plain);
+fn the_equalizer_is_full_on_the_idle_line_and_empties_under_load() {
+    let text = text_equalizer(&bloated(), Style::Plain);
     assert!(!text.contains('\u{1b}'), "no color was asked for");
     let delay = row(&text, "BE IPv4 delay");
     assert_eq!(delay.len(), 70, "{text}");
     assert!(delay[..5].iter().all(|block| *block == '█'), "{text}");
     assert!(delay[20..60].iter().all(|block| *block <= '▃'), "{text}");
-    let managed = text_equaliser(&managed(), Style::Plain);
+    let managed = text_equalizer(&managed(), Style::Plain);
     assert!(row(&managed, "BE IPv4 delay")[20..60].iter().all(|block| *block >= '▇'), "{managed}");
     assert!(text.lines().nth(1).is_some_and(|line| line.contains("─ load ─")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() < 120), "{text}");
@@ -138,7 +138,7 @@ fn the_equaliser_is_full_on_the_idle_line_and_empties_under_load() {
 
 #[test]
 fn color_only_where_it_is_asked_for_and_the_blocks_stay_the_same() {
-    let (plain, ansi) = (text_equaliser(&bloated(), Style::Plain), text_equaliser(&bloated(), Style::Ansi));
+    let (plain, ansi) = (text_equalizer(&bloated(), Style::Plain), text_equalizer(&bloated(), Style::Ansi));
     assert!(ansi.contains("\u{1b}[32m█") && ansi.contains("\u{1b}[31m"));
     let stripped = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[0m"];
     let stripped = stripped.into_iter().fold(ansi, |text, code| text.replace(code, ""));

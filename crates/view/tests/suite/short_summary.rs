@@ -375,7 +375,7 @@ fn a_missing_score_says_why_and_names_no_page() {
     let mut run = bloated();
     run.scores.web = None;
     run.scores.web_at_most = Some(14);
-    run.scores.web_missing = vec!["rrul2025, BE, ipv4: none of 5 loads under load was complete".to_owned()];
-    let line = "RRUL score   none, at most 14 of 100: none of 5 loads under load was complete";
+    run.scores.web_missing = vec!["rrul2025, BE, ipv4: no page finished loading under load (5 begun)".to_owned()];
+    let line = "RRUL score   none, at most 14 of 100: no page finished loading under load (5 begun)";
     assert!(summary(&run).lines().any(|found| found == line), "{}", summary(&run));
 }

@@ -29,7 +29,7 @@ const OVER_TIME: [&str; 14] = [
     "tcp",
     "loss",
     "markings",
-    "equaliser",
+    "equalizer",
     "host",
 ];
 
@@ -284,13 +284,13 @@ fn every_cell_of_the_matrix_says_what_arrived() {
 }
 
 #[test]
-fn bars_of_the_equaliser_are_as_high_as_their_points() {
+fn bars_of_the_equalizer_are_as_high_as_their_points() {
     let run = steady();
-    let picture = drawn("equaliser", &[&run]);
-    let told = rrul_analysis::scores::equaliser::Equaliser::new(
+    let picture = drawn("equalizer", &[&run]);
+    let told = rrul_analysis::scores::equalizer::Equalizer::new(
         &run,
         &rrul_analysis::scores::score_cell::ScoreCell::all(&run),
-        rrul_analysis::scores::equaliser::WINDOW,
+        rrul_analysis::scores::equalizer::WINDOW,
     )
     .unwrap();
     // The panel of delay is the first; its rows are 24 pixels each, of which a full bar takes 0.86.

@@ -4,6 +4,7 @@ use rrul_analysis::Analysis;
 use rrul_analysis::packets::probe_pool::is_headline;
 use rrul_analysis::scores::bufferbloat::Letter;
 use rrul_analysis::scores::web::WebScore;
+use rrul_analysis::validity::Verdict;
 use rrul_model::flow::Direction;
 
 use crate::text::score_lines::seconds;
@@ -17,6 +18,9 @@ const OPINIONS: [(f64, &str); 4] = [(4.34, "excellent"), (4.03, "good"), (3.60, 
 pub(super) fn lines(run: &Analysis) -> Vec<String> {
     if !is_loaded(run) && run.scores.web.is_none() {
         return vec!["No load in this plan: no bufferbloat grade and no scores.".to_owned()];
+    }
+    if run.validity.verdict == Verdict::Invalid {
+        return vec!["No grades: the figures of an invalid run are not those of the line.".to_owned()];
     }
     let rows = [("Bufferbloat", Some(bufferbloat(run))), ("RRUL score", Some(score(run))), ("Voice calls", voice(run))];
     let row = |(name, text): (&str, Option<String>)| {
@@ -35,7 +39,7 @@ fn bufferbloat(run: &Analysis) -> String {
     match (&run.scores.bufferbloat, &run.scores.withheld) {
         (Some(letters), _) => {
             let [letter, p95] = [letters.letter, letters.letter_p95].map(Letter::name);
-            format!("{letter} (A+ is best, F is worst; {p95} by P95)")
+            format!("{letter} on average, {p95} for the slowest 5 % (A+ is best, F is worst)")
         }
         (None, Some(withheld)) => format!("none: {withheld}"),
         (None, None) => "none: no delay probes both idle and under load".to_owned(),

@@ -42,7 +42,7 @@ pub(super) fn lines(run: &Analysis, figures: &Figures, room: usize) -> Vec<(Weig
     }
     let hidden = notes.len() - shown;
     if hidden > 0 {
-        lines.push((Weight::Remark, format!("{}: rrul show FILE --full", words::counted(hidden, "more note"))));
+        lines.push((Weight::Remark, format!("{} with --full.", words::counted(hidden, "more note"))));
     }
     lines
 }

@@ -1,4 +1,4 @@
-//! The equaliser: what each class keeps of the idle line's delay, delay variation and loss, a block for each second.
+//! The equalizer: what each class keeps of the idle line's delay, delay variation and loss, a block for each second.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ const FIGURE: u16 = 9;
 /// The text after a name where the table of delays does not fit, and its place among [`delays::figures`].
 const FIGURES: [(&str, usize); 3] = [("now", 1), ("added", 2), ("lost", 4)];
 
-/// The parts, by the words that `rrul show --equaliser` has for them.
+/// The parts, by the words that `rrul show --equalizer` has for them.
 type Part = (&'static str, fn(&Ratios) -> Option<f64>);
 const PARTS: [Part; 3] =
     [("delay", |kept| kept.delay), ("variation", |kept| kept.delay_variation), ("loss", |kept| kept.loss)];
@@ -28,7 +28,7 @@ pub(super) fn rows(state: &State) -> u16 {
 }
 
 pub(super) fn draw(state: &State, area: Rect, palette: &Palette, buffer: &mut Buffer) {
-    heading(area, area.y, "Equaliser", "a block is a second; full is as on the idle line", buffer);
+    heading(area, area.y, "Equalizer", "a block is a second; full is as on the idle line", buffer);
     let figures = if area.width < WIDE { &FIGURES[..] } else { &[] };
     let left = NAME + figures.len() as u16 * FIGURE + u16::from(!figures.is_empty()) * 2;
     let part = area.width.saturating_sub(left) / PARTS.len() as u16;

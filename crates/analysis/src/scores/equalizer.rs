@@ -1,5 +1,5 @@
-//! The equaliser: the parts of the composite by class, family and direction over time (spec: The RRUL Score, a display like
-//! that of a graphic equaliser).
+//! The equalizer: the parts of the composite by class, family and direction over time (spec: The RRUL Score, a display like
+//! that of a graphic equalizer).
 //!
 //! A bar is what the composite would give this cell if this window were all of the load: the window is held against the
 //! idle baseline, and percentiles are computed from its own packets. So a window that covers the scored part has the very
@@ -33,10 +33,10 @@ const MOST_WINDOWS: u32 = 4000;
 ///
 /// The parts of the composite over time, from the baseline to the end. Each window is compared with the idle baseline;
 /// 20 is as idle. Percentiles are of the packets of the window. Null in a window without packets of that kind. `rrul
-/// show --equaliser` draws it.
+/// show --equalizer` draws it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Equalizer")]
-pub struct Equaliser {
+pub struct Equalizer {
     /// Beginning of the first window, in test time. The load begins with a window; time before the baseline is in none.
     ///
     /// Source: spec, The RRUL Score.
@@ -94,7 +94,7 @@ impl Serialize for Bars {
     }
 }
 
-impl Equaliser {
+impl Equalizer {
     /// From the baseline to the end in windows of this length, or longer ones where there would be thousands; `None` without a baseline, or of a window of no length.
     pub fn new(analysis: &Measured, cells: &[ScoreCell], window: Duration) -> Option<Self> {
         let idle = windows(analysis).0?;

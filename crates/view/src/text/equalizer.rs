@@ -1,7 +1,7 @@
-//! The equaliser for a terminal: bars of 0 to 20 over time, a row for each part, class, family and direction.
+//! The equalizer for a terminal: bars of 0 to 20 over time, a row for each part, class, family and direction.
 
 use rrul_analysis::Analysis;
-use rrul_analysis::scores::equaliser::{Bars, Column, Equaliser, SLOW, WINDOW};
+use rrul_analysis::scores::equalizer::{Bars, Column, Equalizer, SLOW, WINDOW};
 use rrul_analysis::scores::score_cell::ScoreCell;
 use rrul_model::flow::Direction;
 use rrul_model::phase::Phase;
@@ -19,12 +19,12 @@ const MOST: f64 = 20.0;
 const GOOD: f64 = 15.0;
 const FAIR: f64 = 8.0;
 
-/// The equaliser of a run; otherwise a line that says why not. Ends in a newline.
-pub fn text_equaliser(run: &Analysis, style: Style) -> String {
+/// The equalizer of a run; otherwise a line that says why not. Ends in a newline.
+pub fn text_equalizer(run: &Analysis, style: Style) -> String {
     if let Some(withheld) = &run.scores.withheld {
-        return printable(&format!("No equaliser: {withheld}.")) + "\n";
+        return printable(&format!("No equalizer: {withheld}.")) + "\n";
     }
-    let Some(told) = fitting(run, WIDEST) else { return "No equaliser: no idle baseline.\n".to_owned() };
+    let Some(told) = fitting(run, WIDEST) else { return "No equalizer: no idle baseline.\n".to_owned() };
     let seconds = told.window_ns as f64 / 1e9;
     let title =
         format!("A block is {seconds} s, slew and pages {} s; full is as on the idle line", seconds * f64::from(SLOW));
@@ -54,18 +54,18 @@ pub fn text_equaliser(run: &Analysis, style: Style) -> String {
 }
 
 /// Which window of slew and pages a block lies in.
-fn slow_place(told: &Equaliser, block: usize) -> usize {
+fn slow_place(told: &Equalizer, block: usize) -> usize {
     let at = told.from_ns.0.saturating_add(told.window_ns.saturating_mul(block as i64));
     let within = at.max(told.slow_from_ns.0).saturating_sub(told.slow_from_ns.0);
     usize::try_from(within / told.slow_window_ns.max(1)).unwrap_or(usize::MAX)
 }
 
 /// In windows of a length such that a row has no more bars than this.
-pub(crate) fn fitting(run: &Analysis, widest: u128) -> Option<Equaliser> {
+pub(crate) fn fitting(run: &Analysis, widest: u128) -> Option<Equalizer> {
     let windows = run.test.phases.iter().filter(|entry| entry.phase != Phase::Survey).map(|entry| entry.window);
     let length: u128 = windows.map(|window| window.length().as_nanos()).sum();
     let times = length.div_ceil(WINDOW.as_nanos() * widest).max(1);
-    Equaliser::new(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))
+    Equalizer::new(run, &ScoreCell::all(run), WINDOW.saturating_mul(u32::try_from(times).ok()?))
 }
 
 fn by_direction<'a>(name: &str, column: &'a Column) -> [(String, &'a Bars, bool); 2] {
@@ -87,7 +87,7 @@ fn block(bar: Option<f64>, style: Style) -> String {
 }
 
 /// A line that says where the load is.
-fn phases(run: &Analysis, told: &Equaliser, count: usize) -> String {
+fn phases(run: &Analysis, told: &Equalizer, count: usize) -> String {
     let loaded = |block: usize| {
         let at = TestTime(told.from_ns.0.saturating_add(told.window_ns.saturating_mul(block as i64)));
         run.test.phases.iter().any(|entry| entry.phase == Phase::Load && entry.window.contains(at))

@@ -1,15 +1,15 @@
-//! The equaliser: the parts of the composite over time, a row of bars for each class and family.
+//! The equalizer: the parts of the composite over time, a row of bars for each class and family.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::scores::composite::{CellScore, PART};
-use rrul_analysis::scores::equaliser::{Bars, Column, Equaliser};
+use rrul_analysis::scores::equalizer::{Bars, Column, Equalizer};
 use rrul_model::flow::{AddressFamily, Direction};
 
 use crate::chart::Chart;
 use crate::drawing::figure::Fill;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::panels::time_panel::{Area, Quantity, TimePanel};
-use crate::text::equaliser::fitting;
+use crate::text::equalizer::fitting;
 
 /// Pixels of a row.
 const ROW: f64 = 24.0;
@@ -22,27 +22,27 @@ const STUB: f64 = 0.04;
 
 /// Parts of the score over time.
 pub(crate) const CHART: Chart =
-    Chart::over_time("equaliser", "parts of the composite score over time, by class, family and direction", show);
+    Chart::over_time("equalizer", "parts of the composite score over time, by class, family and direction", show);
 
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let missing = |text: String| Shown { missing: vec![text], ..Shown::default() };
     if let Some(withheld) = &run.scores.withheld {
-        return missing(format!("No equaliser: {withheld}."));
+        return missing(format!("No equalizer: {withheld}."));
     }
-    let Some(equaliser) = fitting(run, WIDEST) else {
-        return missing("No equaliser: no idle baseline.".to_owned());
+    let Some(equalizer) = fitting(run, WIDEST) else {
+        return missing("No equalizer: no idle baseline.".to_owned());
     };
-    let panels: Vec<TimePanel> = parts(&equaliser)
+    let panels: Vec<TimePanel> = parts(&equalizer)
         .iter()
-        .map(|part| panel(run, part, &equaliser, scene))
+        .map(|part| panel(run, part, &equalizer, scene))
         .filter(|panel| !panel.rows.is_empty())
         .collect();
     let seconds = |ns: i64| ns as f64 / 1e9;
     let notes = vec![format!(
         "A bar is {} s, of slew and pages {} s; full is {PART:.0} points: as on the idle line. A hairline is 0; without a bar, \
          nothing of it was sent. Delay and slew are of round trips.",
-        seconds(equaliser.window_ns),
-        seconds(equaliser.slow_window_ns)
+        seconds(equalizer.window_ns),
+        seconds(equalizer.slow_window_ns)
     )];
     Shown { panels, notes, missing: Vec::new() }
 }
@@ -56,13 +56,13 @@ struct Part<'a> {
     whole: fn(&CellScore) -> Option<f64>,
 }
 
-fn parts(equaliser: &Equaliser) -> Vec<Part<'_>> {
+fn parts(equalizer: &Equalizer) -> Vec<Part<'_>> {
     type Whole = fn(&CellScore) -> Option<f64>;
     let of = |title, slow, direction: Direction, pick: fn(&Column) -> &Bars, whole: Whole| Part {
         title,
         slow,
         whole,
-        rows: equaliser.columns.iter().filter(|c| c.direction == direction).map(|c| (Some(c), pick(c))).collect(),
+        rows: equalizer.columns.iter().filter(|c| c.direction == direction).map(|c| (Some(c), pick(c))).collect(),
     };
     vec![
         of("Delay", false, Direction::Down, |column| &column.delay, |cell| cell.delay),
@@ -77,20 +77,20 @@ fn parts(equaliser: &Equaliser) -> Vec<Part<'_>> {
         of("Loss, down", false, Direction::Down, |column| &column.loss, |cell| cell.loss),
         of("Loss, up", false, Direction::Up, |column| &column.loss, |cell| cell.loss),
         of("Start slew", true, Direction::Down, |column| &column.slew, |cell| cell.slew),
-        Part { title: "Pages", slow: true, rows: vec![(None, &equaliser.web)], whole: |_| None },
+        Part { title: "Pages", slow: true, rows: vec![(None, &equalizer.web)], whole: |_| None },
     ]
 }
 
-fn panel(run: &Analysis, part: &Part<'_>, equaliser: &Equaliser, scene: &Scene<'_>) -> TimePanel {
+fn panel(run: &Analysis, part: &Part<'_>, equalizer: &Equalizer, scene: &Scene<'_>) -> TimePanel {
     let rows: Vec<_> = part.rows.iter().filter(|(_, bars)| bars.0.iter().any(Option::is_some)).collect();
     let both_families =
-        AddressFamily::ALL.iter().all(|family| equaliser.columns.iter().any(|column| column.family == *family));
+        AddressFamily::ALL.iter().all(|family| equalizer.columns.iter().any(|column| column.family == *family));
     let mut panel = TimePanel::new(part.title, Quantity::Index, "row", ROW * rows.len() as f64);
     panel.how = format!("0 to {PART:.0} points a row");
     let (from, width) = if part.slow {
-        (equaliser.slow_from_ns, equaliser.slow_window_ns)
+        (equalizer.slow_from_ns, equalizer.slow_window_ns)
     } else {
-        (equaliser.from_ns, equaliser.window_ns)
+        (equalizer.from_ns, equalizer.window_ns)
     };
     let (from, width) = (from.seconds(), width as f64 / 1e9);
     for (index, (column, bars)) in rows.iter().enumerate() {
