@@ -27,8 +27,13 @@ const MARK: &str = "--rrul--";
 /// What `ip link show` prints of interfaces whose packets have an Ethernet header.
 const ETHERNET: &str = "link/ether";
 
-/// The rate that an interface reads after a change may differ by this: tc shows the rates of classes in kbit/s.
+/// The rate that an interface reads after a change may differ by this: tc shows the rates of classes in whole kbit/s.
 const ROUNDING: u64 = 1000;
+
+/// The same from [`GIGABIT`] on, where tc shows them in whole Mbit/s.
+const FAST_ROUNDING: u64 = 1_000_000;
+
+const GIGABIT: u64 = 1_000_000_000;
 
 /// How long a shaper that is set up anew is waited for.
 const STARTING: Duration = Duration::from_secs(15);
@@ -123,7 +128,7 @@ impl TcShaper {
         let limit = |rate: Option<BitRate>| rate.unwrap_or(UNLIMITED);
         for (side, read) in self.sides.iter().zip(read) {
             let (set, read) = (limit(rates.direction(side.direction)), limit(read.rate()));
-            if set.0.abs_diff(read.0) > ROUNDING && !(only_given && rates.direction(side.direction).is_none()) {
+            if !is_same(set, read) && !(only_given && rates.direction(side.direction).is_none()) {
                 let place = self.description.target.clone();
                 return Err(ShaperError::NotInForce { place, direction: side.direction, set, read });
             }
@@ -215,6 +220,12 @@ impl Changeable for TcShaper {
         let commands = |side: &Side| side.found.commands(&side.interface, rates.direction(side.direction));
         self.sides.iter().flat_map(commands).collect()
     }
+}
+
+/// Whether an interface that was set to one rate reads the other one, as tc rounds it.
+fn is_same(set: BitRate, read: BitRate) -> bool {
+    let rounding = if set.0 >= GIGABIT { FAST_ROUNDING } else { ROUNDING };
+    set.0.abs_diff(read.0) <= rounding
 }
 
 /// Runs a script and then looks at interfaces: the host's start, and what shapes each.

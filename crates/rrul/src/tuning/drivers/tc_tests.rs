@@ -104,6 +104,33 @@ fn htb_and_tbf_are_set_live_and_restored_to_the_last_byte() {
 }
 
 #[test]
+fn a_rate_above_a_gigabit_is_in_force_though_tc_shows_whole_megabits() {
+    with_shapers("a_rate_above_a_gigabit_is_in_force_though_tc_shows_whole_megabits", |folder| {
+        let before = shell(SHOW);
+        let mut shaper = open(folder);
+        shaper.set(rates(1_234_567_890, 1_234_567_890)).unwrap();
+        let shown = shell("tc class show dev v0");
+        assert!(shown.contains("class htb 1:1 root rate 1234Mbit"), "{shown}");
+        shaper.restore().unwrap();
+        assert_eq!(shell(SHOW), before);
+    });
+}
+
+#[test]
+fn a_rate_is_the_same_to_the_last_place_that_tc_shows() {
+    for (set, read, same) in [
+        (7_123_456, 7_123_000, true),
+        (7_123_456, 7_122_000, false),
+        (999_999_999, 999_999_000, true),
+        (999_999_999, 999_000_000, false),
+        (1_234_567_890, 1_234_000_000, true),
+        (1_234_567_890, 1_233_000_000, false),
+    ] {
+        assert_eq!(is_same(BitRate(set), BitRate(read)), same, "{set} reads {read}");
+    }
+}
+
+#[test]
 fn counters_are_in_the_bytes_that_the_shaper_counts() {
     with_shapers("counters_are_in_the_bytes_that_the_shaper_counts", |folder| {
         let mut shaper = open(folder);
