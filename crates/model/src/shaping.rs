@@ -169,6 +169,9 @@ pub struct ShaperDescription {
     pub driver: String,
     /// What it sets, for people: host and interfaces.
     pub target: String,
+    /// The section of `/etc/config/sqm` that configures it, as uci names it: `eth1` or `@queue[0]`. Missing where it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
     /// Queue discipline of the download shaper, as `cake diffserv4`. Null where it is unknown.
     pub down_discipline: Option<String>,
     /// Queue discipline of the upload shaper. Null where it is unknown.

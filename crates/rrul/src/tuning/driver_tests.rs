@@ -36,6 +36,7 @@ fn sqm_is_set_live_and_restored_and_its_configuration_is_not_touched() {
     let mut shaper = open(&router, OPENWRT).unwrap();
     let description = shaper.describe().clone();
     assert_eq!((description.driver.as_str(), description.target.as_str()), ("openwrt", "root@router: SQM on eth9"));
+    assert_eq!(description.section.as_deref(), Some("eth9"));
     assert_eq!(description.down_discipline.as_deref(), Some("cake diffserv4"));
     assert_eq!((description.found, description.up_link_layer.as_deref()), (rates(18_000_000, 7_200_000), Some("ip")));
     assert_eq!(entries(&router.options().journal_folder), 0, "nothing is changed yet");

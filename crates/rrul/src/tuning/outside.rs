@@ -23,6 +23,7 @@ impl Outside {
             outside: true,
             driver: inside.driver,
             target: inside.target,
+            section: inside.section,
         };
         Self { shaper, description }
     }

@@ -138,6 +138,7 @@ fn recommended() -> TuningResult {
     let shaper = ShaperDescription {
         driver: "openwrt".to_owned(),
         target: "root@192.168.1.1: up wan, down ifb4wan".to_owned(),
+        section: Some("wan".to_owned()),
         down_discipline: Some("cake besteffort".to_owned()),
         up_discipline: Some("cake diffserv4".to_owned()),
         found: ShaperRates { down: Some(mbit(15.0)), up: None },
@@ -198,7 +199,7 @@ fn assert_golden(name: &str, text: &str) {
 fn the_recommended_rates_have_their_cost_their_gain_and_lines_to_paste() {
     let text = summary(recommended());
     for line in [
-        "uci set sqm.@queue[0].download=19800",
+        "uci set sqm.wan.download=19800",
         "tc qdisc change dev ifb4wan root cake bandwidth 19800kbit",
         "max-limit=7900k/19800k",
         "{\"pipe\":{\"bandwidth\":\"19800\",\"bandwidthMetric\":\"Kbit\"}} (down)",
@@ -206,6 +207,24 @@ fn the_recommended_rates_have_their_cost_their_gain_and_lines_to_paste() {
         assert!(text.contains(line), "{line} is missing:\n{text}");
     }
     assert_golden("tune_recommended.txt", &text);
+}
+
+#[test]
+fn lines_for_openwrt_name_the_section_that_was_tuned() {
+    let lines = |driver: &str, section: Option<&str>| {
+        let mut result = recommended();
+        result.shaper.driver = driver.to_owned();
+        result.shaper.section = section.map(str::to_owned);
+        summary(result)
+    };
+    for (driver, section, line) in [
+        ("openwrt", Some("@queue[1]"), "uci set sqm.@queue[1].download=19800"),
+        ("openwrt", None, "uci set sqm.SECTION.download=19800"),
+        ("tc", None, "uci set sqm.@queue[0].download=19800"),
+    ] {
+        let text = lines(driver, section);
+        assert!(text.contains(line), "{line} is missing:\n{text}");
+    }
 }
 
 #[test]

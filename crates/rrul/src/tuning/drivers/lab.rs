@@ -77,6 +77,7 @@ impl LabShaper {
             down_link_layer: lines.down.as_ref().map(|line| line.link_layer.clone()),
             up_link_layer: lines.up.as_ref().map(|line| line.link_layer.clone()),
             found: rates(&lines),
+            section: None,
             outside: false,
         };
         Ok(shaper)

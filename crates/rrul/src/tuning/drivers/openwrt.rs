@@ -58,7 +58,7 @@ impl OpenwrtShaper {
             }
             other => other,
         })?;
-        shaper.rename("openwrt", &format!("{place}: SQM on {}", queue.interface));
+        shaper.rename("openwrt", &format!("{place}: SQM on {}", queue.interface), &queue.section);
         Ok(Self { shaper, section: queue.section })
     }
 

@@ -80,6 +80,7 @@ impl TcShaper {
             up_discipline: of(Direction::Up).map(QueueDiscipline::name),
             down_link_layer: of(Direction::Down).and_then(QueueDiscipline::link_layer),
             up_link_layer: of(Direction::Up).and_then(QueueDiscipline::link_layer),
+            section: None,
             outside: false,
             found: ShaperRates {
                 down: of(Direction::Down).and_then(QueueDiscipline::rate),
@@ -94,10 +95,11 @@ impl TcShaper {
         &mut self.host
     }
 
-    /// Describes it as what another driver has found.
-    pub(super) fn rename(&mut self, driver: &str, target: &str) {
+    /// Describes it as what another driver has found, in this section of a configuration.
+    pub(super) fn rename(&mut self, driver: &str, target: &str, section: &str) {
         driver.clone_into(&mut self.description.driver);
         target.clone_into(&mut self.description.target);
+        self.description.section = Some(section.to_owned());
     }
 
     /// Looks at all interfaces, after a script.

@@ -25,7 +25,7 @@ pub(crate) fn settings(result: &TuningResult) -> Vec<Settings> {
     let rates = DIRECTIONS.map(|direction| result.recommended.direction(client(result, direction)));
     if rates.iter().any(Option::is_some) {
         let mut fixed = vec![
-            Settings { system: "OpenWrt", lines: openwrt(rates) },
+            Settings { system: "OpenWrt", lines: openwrt(result, rates) },
             Settings { system: "Linux", lines: linux(result, rates) },
             Settings { system: "MikroTik", lines: vec![mikrotik(rates)] },
             Settings { system: "OPNsense", lines: opnsense(rates) },
@@ -50,11 +50,19 @@ fn kilobits(rate: BitRate) -> u64 {
     rate.0 / 1000
 }
 
-fn openwrt([down, up]: Rates) -> Vec<String> {
+fn openwrt(result: &TuningResult, [down, up]: Rates) -> Vec<String> {
+    let section = section(result);
     let set =
-        |key: &str, rate: Option<BitRate>| rate.map(|rate| format!("uci set sqm.@queue[0].{key}={}", kilobits(rate)));
+        |key: &str, rate: Option<BitRate>| rate.map(|rate| format!("uci set sqm.{section}.{key}={}", kilobits(rate)));
     let commit = Some("uci commit sqm; /etc/init.d/sqm restart".to_owned());
     [set("download", down), set("upload", up), commit].into_iter().flatten().collect()
+}
+
+/// The section of SQM that was tuned. On another system than OpenWrt it is the first; a router of which it is unknown may have
+/// several.
+fn section(result: &TuningResult) -> &str {
+    let unknown = if result.shaper.driver == "openwrt" { "SECTION" } else { "@queue[0]" };
+    result.shaper.section.as_deref().unwrap_or(unknown)
 }
 
 fn linux(result: &TuningResult, rates: Rates) -> Vec<String> {
