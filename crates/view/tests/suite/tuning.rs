@@ -228,6 +228,44 @@ fn lines_for_openwrt_name_the_section_that_was_tuned() {
 }
 
 #[test]
+fn text_of_a_recording_does_not_become_a_command_to_paste() {
+    let text = |target: &str, section: &str| {
+        let mut result = recommended();
+        result.shaper.target = target.to_owned();
+        result.shaper.section = Some(section.to_owned());
+        let sections = text_sections(&run(result.clone()), &[Topic::Tuning], Style::Plain);
+        summary(result) + &sections
+    };
+    let plain = text("here: up br-lan.2, down ifb4eth0@if:7", "wan_2");
+    for line in ["dev br-lan.2 root", "dev ifb4eth0@if:7 root", "uci set sqm.wan_2.upload="] {
+        assert!(plain.contains(line), "{line} is missing:\n{plain}");
+    }
+    let words = [
+        "a;EVIL",
+        "`EVIL`",
+        "$(EVIL)",
+        "|EVIL",
+        "&EVIL",
+        ">EVIL",
+        "-EVIL",
+        "\u{1b}[2JEVIL",
+        "EVIL\nEVIL",
+        "EVIL-sixteen-byte",
+    ];
+    for word in words {
+        let section = format!("@queue[0].x=1;{word}");
+        let text = text(&format!("here: up {word}, down {word}"), &section);
+        let lines = text.lines().filter(|line| line.contains("tc qdisc") || line.contains("uci set"));
+        for line in lines {
+            assert!(!line.contains("EVIL") && !line.contains('\u{1b}'), "{word:?}: {line:?}");
+        }
+        for line in ["dev WAN root", "dev IFB root", "uci set sqm.SECTION.upload="] {
+            assert!(text.contains(line), "{word:?}: {line} is missing:\n{text}");
+        }
+    }
+}
+
+#[test]
 fn what_is_found_beside_the_rates_is_named_and_the_screen_is_not_left() {
     let mut result = recommended();
     if let Some(down) = &mut result.directions.down {

@@ -6,6 +6,13 @@ use rrul_model::units::BitRate;
 
 use crate::text::tuning::outcome_words::DIRECTIONS;
 
+/// Most bytes of the name of an interface of Linux, IFNAMSIZ less its end.
+const INTERFACE_NAME: usize = 15;
+
+/// Most bytes of the name of a section, and digits of the number of one without a name.
+const SECTION_NAME: usize = 64;
+const SECTION_NUMBER: usize = 3;
+
 /// The lines for one system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
@@ -61,8 +68,29 @@ fn openwrt(result: &TuningResult, [down, up]: Rates) -> Vec<String> {
 /// The section of SQM that was tuned. On another system than OpenWrt it is the first; a router of which it is unknown may have
 /// several.
 fn section(result: &TuningResult) -> &str {
-    let unknown = if result.shaper.driver == "openwrt" { "SECTION" } else { "@queue[0]" };
-    result.shaper.section.as_deref().unwrap_or(unknown)
+    match &result.shaper.section {
+        Some(section) if is_section(section) => section,
+        None if result.shaper.driver != "openwrt" => "@queue[0]",
+        _ => "SECTION",
+    }
+}
+
+/// Whether uci can have named a section so: `eth1`, `@queue[0]`. A recording may come from anybody, and these lines are pasted into
+/// the shells of routers.
+fn is_section(text: &str) -> bool {
+    let number = text.strip_prefix("@queue[").and_then(|rest| rest.strip_suffix(']'));
+    match number {
+        Some(number) => (1..=SECTION_NUMBER).contains(&number.len()) && number.bytes().all(|c| c.is_ascii_digit()),
+        None => {
+            (1..=SECTION_NAME).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+        }
+    }
+}
+
+/// Whether this can be the name of a network interface, and is but one word to a shell.
+fn is_interface(text: &str) -> bool {
+    let is_safe = |c: u8| c.is_ascii_alphanumeric() || b"-_.@:".contains(&c);
+    (1..=INTERFACE_NAME).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(is_safe)
 }
 
 fn linux(result: &TuningResult, rates: Rates) -> Vec<String> {
@@ -84,7 +112,7 @@ fn linux(result: &TuningResult, rates: Rates) -> Vec<String> {
 fn interface(result: &TuningResult, direction: Direction) -> String {
     let mut words = result.shaper.target.split([' ', ',']).filter(|word| !word.is_empty());
     words.find(|word| *word == direction.name());
-    words.next().unwrap_or(direction.select("WAN", "IFB")).to_owned()
+    words.next().filter(|word| is_interface(word)).unwrap_or(direction.select("WAN", "IFB")).to_owned()
 }
 
 /// Upload before download: a queue's target is the network behind the router. 0 is without a limit.

@@ -121,6 +121,7 @@ fn within(groups: impl Iterator<Item = Vec<String>>, left: &mut usize) -> Vec<St
 /// `  OpenWrt    uci set ...`, its further lines below the first; a line that is pasted is never broken.
 fn setting_lines(settings: &Settings) -> Vec<String> {
     let Settings { system, lines } = settings;
+    let lines: Vec<String> = lines.iter().map(|line| printable(line)).collect();
     let column = SYSTEM.max(system.len() + 2);
     if lines.iter().any(|line| 2 + column + width(line) > COLUMNS) {
         return std::iter::once(format!("  {system}")).chain(lines.iter().map(|line| format!("  {line}"))).collect();
