@@ -1,5 +1,7 @@
 //! `rrul tune HOST`: find the rates of a shaper, prove them, say what to set.
 
+mod applying;
+
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -128,6 +130,9 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         files.extend(confirmed(&options, rates, shaper.as_mut(), &folder, &stop, json)?);
     }
     print_written(&folder.draw(&analysis, &files)?, json);
+    if let Some(rates) = rates.filter(|_| !arguments.apply) {
+        print_lines(&applying::driver_lines(rates, shaper.as_ref()), json);
+    }
     if let Some(rates) = rates.filter(|_| arguments.apply && !stop.load(Ordering::Relaxed)) {
         apply(rates, shaper.as_mut(), arguments.yes)?;
     }

@@ -294,9 +294,26 @@ fn one_direction_that_needs_no_shaper_is_not_set() {
     result.shaper.driver = "tc".to_owned();
     result.shaper.up_discipline = Some("htb".to_owned());
     let text = summary(result);
-    assert!(text.contains("tc class change dev wan parent 1: classid 1:1 htb rate 7900kbit ceil 7900kbit"), "{text}");
     assert!(text.contains("max-limit=7900k/0"), "{text}");
     assert_golden("tune_one_direction.txt", &text);
+}
+
+#[test]
+fn only_cake_has_lines_for_linux() {
+    for (discipline, is_cake) in [
+        (Some("cake diffserv4"), true),
+        (None, true),
+        (Some("htb with fq_codel, classes 33.3-100.0 66.7-100.0 %"), false),
+        (Some("tbf"), false),
+    ] {
+        let mut result = recommended();
+        result.shaper.driver = "tc".to_owned();
+        result.shaper.up_discipline = discipline.map(str::to_owned);
+        let text = summary(result);
+        assert_eq!(text.contains("tc qdisc change dev wan root cake bandwidth 7900kbit"), is_cake, "{text}");
+        assert!(text.contains("tc qdisc change dev ifb4wan root cake bandwidth 19800kbit"), "{text}");
+        assert!(!text.contains("tc class change"), "{text}");
+    }
 }
 
 #[test]

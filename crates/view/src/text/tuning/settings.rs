@@ -33,11 +33,12 @@ pub(crate) fn settings(result: &TuningResult) -> Vec<Settings> {
     if rates.iter().any(Option::is_some) {
         let mut fixed = vec![
             Settings { system: "OpenWrt", lines: openwrt(result, rates) },
-            Settings { system: "Linux", lines: linux(result, rates) },
+            Settings { system: "Linux", lines: cake(result, rates) },
             Settings { system: "MikroTik", lines: vec![mikrotik(rates)] },
             Settings { system: "OPNsense", lines: opnsense(rates) },
         ];
         let own = if result.shaper.driver == "tc" { "Linux" } else { "OpenWrt" };
+        fixed.retain(|settings| !settings.lines.is_empty());
         fixed.sort_by_key(|settings| settings.system != own);
         all.extend(fixed);
     }
@@ -93,17 +94,16 @@ fn is_interface(text: &str) -> bool {
     (1..=INTERFACE_NAME).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(is_safe)
 }
 
-fn linux(result: &TuningResult, rates: Rates) -> Vec<String> {
+/// Of Linux only CAKE, and a shaper whose discipline is unknown: a change of htb or tbf sets all that it has, which is not recorded.
+fn cake(result: &TuningResult, rates: Rates) -> Vec<String> {
     let line = |(direction, rate): (Direction, Option<BitRate>)| {
         let rate = kilobits(rate?);
-        let interface = interface(result, direction);
         let disciplines = (&result.shaper.up_discipline, &result.shaper.down_discipline);
-        let discipline = client(result, direction).select(disciplines.0, disciplines.1);
-        Some(if discipline.as_deref().is_some_and(|discipline| discipline.starts_with("htb")) {
-            format!("tc class change dev {interface} parent 1: classid 1:1 htb rate {rate}kbit ceil {rate}kbit")
-        } else {
-            format!("tc qdisc change dev {interface} root cake bandwidth {rate}kbit")
-        })
+        let discipline = client(result, direction).select(disciplines.0, disciplines.1).as_deref().unwrap_or("cake");
+        let interface = interface(result, direction);
+        discipline
+            .starts_with("cake")
+            .then(|| format!("tc qdisc change dev {interface} root cake bandwidth {rate}kbit"))
     };
     DIRECTIONS.into_iter().zip(rates).filter_map(line).collect()
 }
