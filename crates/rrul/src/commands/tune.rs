@@ -2,7 +2,7 @@
 
 mod applying;
 
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +44,12 @@ pub(crate) enum TuneError {
         "which shaper? Give it, for example --shaper openwrt:root@192.168.1.1 or --shaper tc:down=ifb4eth0,up=eth0"
     )]
     NoShaper,
+    #[error(
+        "{place}: --apply needs a rate for the {direction}, and what it was set to is unknown; tune both directions, or leave out \
+         --apply and run the command by hand",
+        direction = .direction.select("upload", "download")
+    )]
+    UnknownRate { place: String, direction: Direction },
     #[error("--apply asks before it sets anything, and this is no terminal; use --apply --yes")]
     NoTerminal,
     #[error(
@@ -79,8 +85,12 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     if arguments.outside {
         shaper = Box::new(Outside::new(shaper));
     }
+    let directions = directions(arguments.direction, shaper.as_ref())?;
+    if arguments.apply {
+        applying::refuse_unknown(|direction| directions.contains(&direction), shaper.as_mut())?;
+    }
     let tuning = TuningPlan {
-        directions: directions(arguments.direction, shaper.as_ref())?,
+        directions,
         prefer: arguments.prefer.into(),
         delay_limit: arguments.delay.map(Delay::from),
         longest: arguments.max_time,
@@ -99,7 +109,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     let session = conduct.run(shaper.as_mut(), folder.writer("tune")?)?;
     let json = arguments.session.json;
     let mut analysis = analyze(&session.recording);
-    let rates = recommended(&analysis);
+    let rates = recommended(&analysis).map(|rates| applying::completed(rates, shaper.describe().found));
     let goes_on = session.is_kept() && !stop.load(Ordering::Relaxed);
     let with_classes = rates.filter(|_| arguments.classes && goes_on);
     let with_overhead = session.recording.header.families.first().copied().filter(|_| arguments.overhead && goes_on);
@@ -110,6 +120,12 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     }
     let mut files = vec![kept(session)?];
     check_restored(shaper.as_mut());
+    if let Some(rates) = rates.filter(|_| with_classes.is_some() || (confirming.is_some() && goes_on))
+        && let Some(direction) = applying::unknown(|direction| rates.direction(direction).is_some(), shaper.as_mut())?
+    {
+        let name = direction.select("upload", "download");
+        say(&format!("the {name} is unshaped in the next tests: the rate that it had is unknown"));
+    }
     let shares = with_classes.map(|rates| classes(&conduct, rates, shaper.as_mut(), &folder, &analysis));
     let overhead = with_overhead.map(|family| overhead(&conduct, family, shaper.as_mut(), &folder));
     if let Some(result) = &mut analysis.tuning_result {
@@ -134,7 +150,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         print_lines(&applying::driver_lines(rates, shaper.as_ref()), json);
     }
     if let Some(rates) = rates.filter(|_| arguments.apply && !stop.load(Ordering::Relaxed)) {
-        apply(rates, shaper.as_mut(), arguments.yes)?;
+        applying::apply(rates, shaper.as_mut(), arguments.yes)?;
     }
     Ok(Outcome::of(&analysis))
 }
@@ -347,31 +363,6 @@ fn confirmed(
     print_lines(&confirmation_lines(&confirmation), json);
     let recommended = confirmation.recommended.map(|measured| measured.path).transpose()?;
     Ok(std::iter::once(confirmation.as_found.path?).chain(recommended).collect())
-}
-
-/// Sets the rates and leaves them set, after a yes. A direction without one keeps what it had.
-fn apply(rates: ShaperRates, shaper: &mut dyn Shaper, yes: bool) -> Result<(), Failure> {
-    let found = shaper.describe().found;
-    let kept = |rates: ShaperRates, direction| {
-        rates.with(direction, rates.direction(direction).or(found.direction(direction)))
-    };
-    let rates = Direction::ALL.into_iter().fold(rates, kept);
-    for command in shaper.commands(rates) {
-        say(&format!("  {command}"));
-    }
-    let lasting = if shaper.is_lasting() { "permanently" } else { "until the shaper's host restarts" };
-    if !yes {
-        say(&format!("Set {} {lasting}? Type yes:", rates_words(rates)));
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer).map_err(Failure::system("cannot read the answer"))?;
-        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
-            say("Nothing was set.");
-            return Ok(());
-        }
-    }
-    shaper.apply(rates)?;
-    say(&format!("Set {lasting}: {}", rates_words(rates)));
-    Ok(())
 }
 
 /// Prints for people: beside JSON, on standard error.

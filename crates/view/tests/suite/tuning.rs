@@ -294,8 +294,17 @@ fn one_direction_that_needs_no_shaper_is_not_set() {
     result.shaper.driver = "tc".to_owned();
     result.shaper.up_discipline = Some("htb".to_owned());
     let text = summary(result);
-    assert!(text.contains("max-limit=7900k/0"), "{text}");
+    assert!(text.contains("max-limit=7900k/15000k"), "the download keeps what it had: {text}");
     assert_golden("tune_one_direction.txt", &text);
+}
+
+#[test]
+fn a_line_that_sets_both_directions_is_left_out_while_one_is_unknown() {
+    let mut result = recommended();
+    result.recommended.down = None;
+    result.shaper.found = ShaperRates::UNSHAPED;
+    let text = summary(result);
+    assert!(text.contains("uci set sqm.wan.upload=7900") && !text.contains("max-limit"), "{text}");
 }
 
 #[test]

@@ -1,8 +1,64 @@
 //! The rates that were found, put into the shaper: by hand or by rrul.
 
+use std::io::BufRead;
+
+use rrul_model::flow::Direction;
 use rrul_model::shaping::ShaperRates;
 
-use crate::tuning::shaper::Shaper;
+use super::TuneError;
+use crate::failure::Failure;
+use crate::live_screen::terminal::say;
+use crate::tuning::estimate::rates_words;
+use crate::tuning::shaper::{Shaper, ShaperError};
+
+/// Returns the rates to set. A direction without one keeps what it had: a shaper sets both.
+pub(super) fn completed(rates: ShaperRates, found: ShaperRates) -> ShaperRates {
+    let kept = |rates: ShaperRates, direction| {
+        rates.with(direction, rates.direction(direction).or(found.direction(direction)))
+    };
+    Direction::ALL.into_iter().fold(rates, kept)
+}
+
+/// Returns the direction that has no rate among those to set, and had one that its driver cannot read.
+pub(super) fn unknown(
+    is_set: impl Fn(Direction) -> bool,
+    shaper: &mut dyn Shaper,
+) -> Result<Option<Direction>, ShaperError> {
+    let left = Direction::ALL.into_iter().find(|direction| shaper.has(*direction) && !is_set(*direction));
+    Ok(match left {
+        Some(_) if shaper.read()?.rates.is_some() => None,
+        left => left,
+    })
+}
+
+/// Refuses to set rates while that of a direction is [`unknown`].
+pub(super) fn refuse_unknown(is_set: impl Fn(Direction) -> bool, shaper: &mut dyn Shaper) -> Result<(), Failure> {
+    match unknown(is_set, shaper)? {
+        Some(direction) => Err(TuneError::UnknownRate { place: shaper.describe().target.clone(), direction }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Sets the rates and leaves them set, after a yes.
+pub(super) fn apply(rates: ShaperRates, shaper: &mut dyn Shaper, yes: bool) -> Result<(), Failure> {
+    refuse_unknown(|direction| rates.direction(direction).is_some(), shaper)?;
+    for command in shaper.commands(rates) {
+        say(&format!("  {command}"));
+    }
+    let lasting = if shaper.is_lasting() { "permanently" } else { "until the shaper's host restarts" };
+    if !yes {
+        say(&format!("Set {} {lasting}? Type yes:", rates_words(rates)));
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer).map_err(Failure::system("cannot read the answer"))?;
+        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+            say("Nothing was set.");
+            return Ok(());
+        }
+    }
+    shaper.apply(rates)?;
+    say(&format!("Set {lasting}: {}", rates_words(rates)));
+    Ok(())
+}
 
 /// Returns the commands of the driver, for people to paste, where the summary has none: what htb and tbf have beside their rates is
 /// not in the recording.
@@ -18,15 +74,14 @@ pub(super) fn driver_lines(rates: ShaperRates, shaper: &dyn Shaper) -> Vec<Strin
 
 #[cfg(test)]
 mod tests {
-    use rrul_model::flow::Direction;
     use rrul_model::shaping::{ShaperCounters, ShaperDescription};
     use rrul_model::units::BitRate;
 
     use super::*;
-    use crate::tuning::shaper::{ShaperError, ShaperState};
+    use crate::tuning::shaper::ShaperState;
 
-    /// A shaper with a command for its rates.
-    struct Described(ShaperDescription);
+    /// A shaper with a command for its rates. What `command` drives cannot be read.
+    struct Described(ShaperDescription, Vec<ShaperRates>);
 
     impl Described {
         fn new(driver: &str, down: &str, up: &str) -> Self {
@@ -36,7 +91,7 @@ mod tests {
                 up_discipline: Some(up.to_owned()),
                 found: rates(15_000_000, 5_000_000),
                 ..ShaperDescription::default()
-            })
+            }, Vec::new())
         }
     }
 
@@ -50,7 +105,7 @@ mod tests {
         }
 
         fn read(&mut self) -> Result<ShaperState, ShaperError> {
-            Ok(ShaperState { rates: Some(self.0.found) })
+            Ok(ShaperState { rates: Some(self.0.found).filter(|_| self.0.driver != "command") })
         }
 
         fn set(&mut self, _rates: ShaperRates) -> Result<(), ShaperError> {
@@ -74,13 +129,38 @@ mod tests {
             false
         }
 
-        fn apply(&mut self, _rates: ShaperRates) -> Result<(), ShaperError> {
+        fn apply(&mut self, rates: ShaperRates) -> Result<(), ShaperError> {
+            self.1.push(rates);
             Ok(())
         }
     }
 
     fn rates(down: u64, up: u64) -> ShaperRates {
         ShaperRates { down: Some(BitRate(down)), up: Some(BitRate(up)) }
+    }
+
+    #[test]
+    fn a_direction_without_a_rate_keeps_what_it_had() {
+        let found = rates(15_000_000, 5_000_000);
+        let upload = ShaperRates { down: None, up: Some(BitRate(7_000_000)) };
+        assert_eq!(completed(upload, found), rates(15_000_000, 7_000_000));
+        assert_eq!(completed(upload, ShaperRates::UNSHAPED), upload, "it was unshaped");
+        let both = rates(19_000_000, 7_000_000);
+        assert_eq!(completed(both, found), both);
+    }
+
+    #[test]
+    fn rates_are_not_applied_while_that_of_a_direction_is_unknown() {
+        let (upload, both) = (ShaperRates { down: None, up: Some(BitRate(7_000_000)) }, rates(19_000_000, 7_000_000));
+        let mut readable = Described::new("tc", "cake besteffort", "cake besteffort");
+        apply(upload, &mut readable, true).unwrap();
+        assert_eq!(readable.1, [upload]);
+        let mut command = Described::new("command", "", "");
+        let said = apply(upload, &mut command, true).unwrap_err().to_string();
+        assert!(said.contains("a rate for the download") && said.contains("tune both directions"), "{said}");
+        assert_eq!(command.1, []);
+        apply(both, &mut command, true).unwrap();
+        assert_eq!(command.1, [both]);
     }
 
     #[test]

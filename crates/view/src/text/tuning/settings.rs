@@ -34,7 +34,7 @@ pub(crate) fn settings(result: &TuningResult) -> Vec<Settings> {
         let mut fixed = vec![
             Settings { system: "OpenWrt", lines: openwrt(result, rates) },
             Settings { system: "Linux", lines: cake(result, rates) },
-            Settings { system: "MikroTik", lines: vec![mikrotik(rates)] },
+            Settings { system: "MikroTik", lines: mikrotik(result, rates).into_iter().collect() },
             Settings { system: "OPNsense", lines: opnsense(rates) },
         ];
         let own = if result.shaper.driver == "tc" { "Linux" } else { "OpenWrt" };
@@ -115,10 +115,12 @@ fn interface(result: &TuningResult, direction: Direction) -> String {
     words.next().filter(|word| is_interface(word)).unwrap_or(direction.select("WAN", "IFB")).to_owned()
 }
 
-/// Upload before download: a queue's target is the network behind the router. 0 is without a limit.
-fn mikrotik([down, up]: Rates) -> String {
-    let rate = |rate: Option<BitRate>| rate.map_or_else(|| "0".to_owned(), |rate| format!("{}k", kilobits(rate)));
-    format!("/queue simple set [find name=\"NAME\"] max-limit={}/{}", rate(up), rate(down))
+/// Upload before download: a queue's target is the network behind the router. The line sets both, so a direction without a
+/// recommendation gets the rate that it had; where that is unknown, no line is right.
+fn mikrotik(result: &TuningResult, [down, up]: Rates) -> Option<String> {
+    let found = |direction| result.shaper.found.direction(client(result, direction));
+    let [down, up] = [down.or(found(Direction::Down))?, up.or(found(Direction::Up))?].map(kilobits);
+    Some(format!("/queue simple set [find name=\"NAME\"] max-limit={up}k/{down}k"))
 }
 
 fn opnsense(rates: Rates) -> Vec<String> {
