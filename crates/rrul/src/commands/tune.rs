@@ -127,6 +127,9 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         say(&format!("the {name} is unshaped in the next tests: the rate that it had is unknown"));
     }
     let shares = with_classes.map(|rates| classes(&conduct, rates, shaper.as_mut(), &folder, &analysis));
+    // A shaper that failed is not asked for more.
+    let goes_on = shares.as_ref().is_none_or(Result::is_ok) && !stop.load(Ordering::Relaxed);
+    let with_overhead = with_overhead.filter(|_| goes_on);
     let overhead = with_overhead.map(|family| overhead(&conduct, family, shaper.as_mut(), &folder));
     if let Some(result) = &mut analysis.tuning_result {
         result.classes = shares.as_ref().and_then(|shares| shares.as_ref().ok()).cloned();
@@ -146,6 +149,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         files.extend(confirmed(&options, rates, shaper.as_mut(), &folder, &stop, json)?);
     }
     print_written(&folder.draw(&analysis, &files)?, json);
+    check_restored(shaper.as_mut());
     if let Some(rates) = rates.filter(|_| !arguments.apply) {
         print_lines(&applying::driver_lines(rates, shaper.as_ref()), json);
     }
@@ -299,15 +303,7 @@ fn kept(session: Session) -> Result<PathBuf, Failure> {
         }
         _ => {}
     }
-    let path = session.path?;
-    if let Err(error) = session.restored {
-        say("rrul: the shaper was NOT restored; run rrul tune --restore");
-        return Err(error.into());
-    }
-    if let SessionEnd::Shaper(error) = session.ended {
-        return Err(error.into());
-    }
-    Ok(path)
+    Ok(session.kept()?.path)
 }
 
 /// The rates to confirm and to apply.

@@ -10,7 +10,7 @@ use rrul_model::marking::ServiceClass;
 use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperDescription, ShaperRates, TuningPlan};
 
-use super::conductor::{Conduct, Session, SessionEnd};
+use super::conductor::{Conduct, KeptSession};
 use super::shaper::Shaper;
 use crate::failure::Failure;
 use crate::store::Writer;
@@ -22,7 +22,7 @@ pub(crate) const CLASSES: [ServiceClass; 4] = [ServiceClass::BE, ServiceClass::B
 pub(crate) struct ClassRun {
     /// The class that loads alone; `None` when all load together.
     pub(crate) alone: Option<ServiceClass>,
-    pub(crate) session: Session,
+    pub(crate) session: KeptSession,
 }
 
 impl ClassRun {
@@ -36,7 +36,7 @@ impl ClassRun {
 /// namespace. `writer` makes the file of each. It ends early when a session does.
 ///
 /// # Errors
-/// When a test cannot begin.
+/// When a test cannot begin, its recording cannot be written, or the shaper cannot be set or restored.
 pub(crate) fn run(
     conduct: &Conduct<'_>,
     rates: ShaperRates,
@@ -49,8 +49,8 @@ pub(crate) fn run(
         let plan = with_classes(&conduct.options.plan, alone);
         let options = RunOptions { plan, ..conduct.options.clone() };
         let of_classes = Conduct { options: &options, tuning: &tuning, ..*conduct };
-        let session = of_classes.run(shaper, writer(alone)?)?;
-        let is_last = !matches!(session.ended, SessionEnd::Finished);
+        let session = of_classes.run(shaper, writer(alone)?)?.kept()?;
+        let is_last = !session.is_finished;
         runs.push(ClassRun { alone, session });
         if is_last {
             break;

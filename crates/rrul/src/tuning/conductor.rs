@@ -80,6 +80,37 @@ impl Session {
     pub(crate) fn is_kept(&self) -> bool {
         self.path.is_ok() && self.restored.is_ok() && !matches!(self.ended, SessionEnd::Shaper(_))
     }
+
+    /// Returns what is left of the session once nothing went wrong.
+    ///
+    /// # Errors
+    /// When the shaper was not restored, which is also printed and matters most; when it could not be set or read; when the
+    /// recording could not be written.
+    pub(crate) fn kept(self) -> Result<KeptSession, Failure> {
+        if let Err(error) = self.restored {
+            say_not_restored();
+            return Err(error.into());
+        }
+        if let SessionEnd::Shaper(error) = self.ended {
+            return Err(error.into());
+        }
+        let is_finished = matches!(self.ended, SessionEnd::Finished);
+        Ok(KeptSession { recording: self.recording, trials: self.trials, is_finished, path: self.path? })
+    }
+}
+
+/// Says what to do about a shaper that could not be restored.
+pub(crate) fn say_not_restored() {
+    terminal::say("rrul: the shaper was NOT restored; run rrul tune --restore");
+}
+
+/// A session whose recording is written, with the shaper as it was found.
+pub(crate) struct KeptSession {
+    pub(crate) recording: Recording,
+    pub(crate) trials: Vec<Trial>,
+    /// Whether it measured all that it was asked for.
+    pub(crate) is_finished: bool,
+    pub(crate) path: PathBuf,
 }
 
 /// Why a session ended.

@@ -12,6 +12,8 @@ use rrul_model::shaping::{ShaperDescription, ShaperRates};
 use rrul_model::units::BitRate;
 
 use super::super::shaper::ShaperState;
+use super::super::test_router::Folder;
+use super::super::{class_runs, overhead_runs};
 use super::*;
 use crate::{plan_book, store};
 
@@ -29,12 +31,14 @@ struct Noted {
     calls: Calls,
     /// Settings that are taken before one fails.
     left: usize,
+    /// Whether it can be restored.
+    restores: bool,
 }
 
 impl Noted {
     fn failing_after(left: usize) -> (Self, Calls) {
         let calls = Calls::default();
-        (Self { description: ShaperDescription::default(), calls: Arc::clone(&calls), left }, calls)
+        (Self { description: ShaperDescription::default(), calls: Arc::clone(&calls), left, restores: true }, calls)
     }
 
     fn note(&self, call: Call) {
@@ -70,7 +74,8 @@ impl Shaper for Noted {
 
     fn restore(&mut self) -> Result<(), ShaperError> {
         self.note(Call::Restore);
-        Ok(())
+        let stuck = || ShaperError::Refused { place: "a test".into(), reason: "stuck".into() };
+        self.restores.then_some(()).ok_or_else(stuck)
     }
 
     fn is_lasting(&self) -> bool {
@@ -86,8 +91,8 @@ fn up(rate: u64) -> ShaperRates {
     ShaperRates { down: None, up: Some(BitRate(rate)) }
 }
 
-/// Runs a session with these rates on loopback; `stop` may be raised while it goes on.
-fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_data: Option<ByteCount>) -> Session {
+/// What a session on loopback runs, and the server.
+fn on_loopback() -> (RunOptions, Server) {
     let settings = ["survey=0s", "idle=1s", "after=1s", "after_at_most=1s", "flow.sweep.enabled=false"];
     let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
     let mut plan = plan_book::plan("tune", &settings).unwrap();
@@ -111,6 +116,12 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
         wait: true,
         seed: 1,
     };
+    (options, server)
+}
+
+/// Runs a session with these rates on loopback; `stop` may be raised while it goes on.
+fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_data: Option<ByteCount>) -> Session {
+    let (options, _server) = on_loopback();
     let tuning = TuningPlan { fixed: rates.to_vec(), most_data, ..TuningPlan::new(ShaperDescription::default()) };
     let name = format!("rrul-session-{}-{:?}", std::process::id(), std::thread::current().id());
     let writer = store::Writer::create(&std::env::temp_dir().join(name)).unwrap();
@@ -193,4 +204,30 @@ fn a_session_takes_no_more_data_than_it_may() {
     let session = session(&[up(7_000_000); 5], &mut shaper, &AtomicBool::new(false), most);
     assert!(matches!(session.ended, SessionEnd::OutOfData), "{:?}", session.ended);
     assert_eq!(session.trials.len(), 1);
+}
+
+#[test]
+fn what_is_measured_after_the_search_ends_with_the_error_of_the_shaper() {
+    let (options, _server) = on_loopback();
+    let tuning = TuningPlan::new(ShaperDescription::default());
+    let (folder, stop) = (Folder::new(), AtomicBool::new(false));
+    let conduct = Conduct { options: &options, tuning: &tuning, most_data: None, stop: &stop };
+    let writer = || store::Writer::create_free(&folder.0.join("run").to_string_lossy());
+    for (restores, reason) in [(true, "full"), (false, "stuck")] {
+        let shaper = || Noted { restores, ..Noted::failing_after(0).0 };
+        let classes = class_runs::run(&conduct, up(7_000_000), &mut shaper(), |_| writer()).map(drop);
+        let overhead = overhead_runs::run(&conduct, AddressFamily::Ipv4, &mut shaper(), |_, _| writer()).map(drop);
+        for said in [classes, overhead].map(|ended| ended.unwrap_err().to_string()) {
+            assert!(said.contains(reason), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_shaper_that_is_not_restored_matters_more_than_a_recording_that_is_not_written() {
+    let mut shaper = Noted { restores: false, ..Noted::failing_after(0).0 };
+    let session = session(&[up(7_000_000)], &mut shaper, &AtomicBool::new(false), None);
+    let unwritten = Session { path: Err(Failure::WriterEnded), ..session };
+    let said = unwritten.kept().map(drop).unwrap_err().to_string();
+    assert!(said.contains("stuck"), "{said}");
 }

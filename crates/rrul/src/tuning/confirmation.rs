@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rrul_engine::client::RunOptions;
 use rrul_model::shaping::ShaperRates;
 
+use super::conductor::say_not_restored;
 use super::shaper::Shaper;
 use crate::failure::Failure;
 use crate::measurement::{Measurement, measure};
@@ -44,7 +45,7 @@ pub(crate) fn confirm(
     }
     let recommended = measure(options, after, Progress::new("recommended", Manner::Line), stop);
     // However the test went; its own failure says more than that of restoring.
-    let restored = shaper.restore();
+    let restored = shaper.restore().inspect_err(|_| say_not_restored());
     let recommended = Some(recommended?);
     restored?;
     Ok(Confirmation { as_found, recommended })

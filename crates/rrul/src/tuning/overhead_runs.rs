@@ -11,7 +11,7 @@ use rrul_model::phase::Phase;
 use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperRates, TuningPlan};
 
-use super::conductor::{Conduct, SessionEnd};
+use super::conductor::Conduct;
 use super::shaper::Shaper;
 use crate::failure::Failure;
 use crate::store::Writer;
@@ -25,7 +25,7 @@ const AROUND: Duration = Duration::from_secs(1);
 /// namespace. `writer` makes the file of each, for a direction and a size. It ends early when a session does.
 ///
 /// # Errors
-/// When a test cannot begin.
+/// When a test cannot begin, its recording cannot be written, or the shaper cannot be set or restored.
 pub(crate) fn run(
     conduct: &Conduct<'_>,
     family: AddressFamily,
@@ -40,8 +40,8 @@ pub(crate) fn run(
             let plan = with_packets(&conduct.options.plan, direction, family, size);
             let options = RunOptions { plan, families: Families::Only(family), ..conduct.options.clone() };
             let sized = Conduct { options: &options, tuning: &tuning, ..*conduct };
-            let session = sized.run(shaper, writer(direction, size)?)?;
-            if !session.is_kept() || !matches!(session.ended, SessionEnd::Finished) {
+            let session = sized.run(shaper, writer(direction, size)?)?.kept()?;
+            if !session.is_finished {
                 return Ok(LineOverheads { directions: found });
             }
             let step = session.recording.steps.first();
