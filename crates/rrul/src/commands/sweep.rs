@@ -14,7 +14,7 @@ use rrul_view::text_comparison;
 use crate::arguments::tune::SweepArguments;
 use crate::commands::show::style;
 use crate::commands::tune::{
-    TuneError, announce, check_restored, loading, opened, print_lines, print_written, run_options, shown,
+    TuneError, announce, check_restored, loading, opened, print_lines, print_written, recorded, run_options, shown,
 };
 use crate::failure::Failure;
 use crate::measurement::measure;
@@ -45,9 +45,9 @@ fn of_rates(arguments: &SweepArguments) -> Result<Outcome, Failure> {
     let options = DriverOptions { restore_command, ..DriverOptions::default() };
     let mut shaper = opened(&arguments.shaper, &options)?;
     let swept = Direction::ALL.into_iter().filter(|way| fixed.iter().any(|rates| rates.direction(*way).is_some()));
-    let tuning =
-        TuningPlan { directions: swept.collect(), longest: takes, fixed, ..TuningPlan::new(shaper.describe().clone()) };
-    announce(&tuning, None);
+    let described = recorded(shaper.describe(), arguments.session.private);
+    let tuning = TuningPlan { directions: swept.collect(), longest: takes, fixed, ..TuningPlan::new(described) };
+    announce(&tuning, shaper.describe(), None);
     let stop = interruption::flag();
     let folder = SessionFolder::create("sweep", arguments.session.output.as_deref())?;
     let options = run_options(&arguments.session, &arguments.server, loading(&tuning.directions)?)?;

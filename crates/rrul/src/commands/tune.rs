@@ -16,7 +16,7 @@ use rrul_engine::privacy::Privacy;
 use rrul_model::flow::{AddressFamily, Component, Direction};
 use rrul_model::marking::ServiceClass;
 use rrul_model::plan::TestPlan;
-use rrul_model::shaping::{ShaperRates, TuningPlan};
+use rrul_model::shaping::{ShaperDescription, ShaperRates, TuningPlan};
 use rrul_model::units::{BitRate, Delay};
 
 use crate::arguments::tune::{DirectionChoice, SessionArguments, ShaperArguments, TuneArguments};
@@ -95,10 +95,10 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         delay_limit: arguments.delay.map(Delay::from),
         longest: arguments.max_time,
         most_data: arguments.max_data,
-        ..TuningPlan::new(shaper.describe().clone())
+        ..TuningPlan::new(recorded(shaper.describe(), arguments.session.private))
     };
     let confirming = (!arguments.no_confirm).then(|| plan_book::plan("rrul", &[])).transpose()?;
-    announce(&tuning, confirming.as_ref());
+    announce(&tuning, shaper.describe(), confirming.as_ref());
     if arguments.dry_run {
         return dry_run(&tuning, shaper.as_mut());
     }
@@ -196,6 +196,16 @@ pub(crate) fn loading(directions: &[Direction]) -> Result<TestPlan, Failure> {
     Ok(plan)
 }
 
+/// Returns the description of the shaper for the recording. A private one has no name of a host, an interface or a command; a section of
+/// SQM may be named for its interface.
+pub(crate) fn recorded(shaper: &ShaperDescription, private: bool) -> ShaperDescription {
+    if private {
+        let section = shaper.section.clone().filter(|section| section.starts_with('@'));
+        return ShaperDescription { target: shaper.driver.clone(), section, ..shaper.clone() };
+    }
+    shaper.clone()
+}
+
 /// Says when the shaper does not have the rates again that it had.
 pub(crate) fn check_restored(shaper: &mut dyn Shaper) {
     let found = shaper.describe().found;
@@ -239,8 +249,7 @@ pub(crate) fn run_options(arguments: &SessionArguments, server: &str, plan: Test
 }
 
 /// What will be set, how long it takes and how much data at most.
-pub(crate) fn announce(tuning: &TuningPlan, confirming: Option<&TestPlan>) {
-    let shaper = &tuning.shaper;
+pub(crate) fn announce(tuning: &TuningPlan, shaper: &ShaperDescription, confirming: Option<&TestPlan>) {
     let disciplines: Vec<&str> =
         [&shaper.down_discipline, &shaper.up_discipline].into_iter().flatten().map(String::as_str).collect();
     let disciplines = if disciplines.is_empty() { String::new() } else { format!(" ({})", disciplines.join(", ")) };
@@ -375,4 +384,26 @@ pub(crate) fn print_lines(lines: &[String], json: bool) {
 pub(crate) fn print_written(files: &[PathBuf], json: bool) {
     let lines: Vec<String> = files.iter().map(|file| format!("  {}", file.display())).collect();
     print_lines(&[vec![String::new(), "written:".to_owned()], lines].concat(), json);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_recording_has_the_kind_of_the_shaper_and_no_name() {
+        let shaper = |section: &str| ShaperDescription {
+            driver: "openwrt".to_owned(),
+            target: "ann@router.example: SQM on corp-vpn-ann".to_owned(),
+            section: Some(section.to_owned()),
+            down_discipline: Some("cake diffserv4".to_owned()),
+            ..ShaperDescription::default()
+        };
+        let named = shaper("corp_vpn_ann");
+        assert_eq!(recorded(&named, false), named);
+        let private = recorded(&named, true);
+        assert_eq!((private.target.as_str(), &private.section), ("openwrt", &None));
+        assert_eq!(private.down_discipline, named.down_discipline);
+        assert_eq!(recorded(&shaper("@queue[1]"), true).section.as_deref(), Some("@queue[1]"));
+    }
 }

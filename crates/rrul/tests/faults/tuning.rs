@@ -68,7 +68,7 @@ fn a_sweep_over_a_standing_lab_is_recorded_drawn_and_shown_and_the_shaper_restor
     let folder = standing.folder.file("swept").display().to_string();
     let sweep =
         ["exec", "client", PROGRAM, "sweep", "10.78.0.2", "--shaper", "lab:lab", "--up", "4M,6M", "-o", &folder];
-    let ended = standing.say(&sweep);
+    let ended = standing.say(&[&sweep[..], &["--private"]].concat());
     assert_eq!(ended.code, Some(0), "{ended:#?}");
     for words in ["2 settings measured", "upload  4.00 Mbit/s", "swept/report.html"] {
         assert!(ended.stdout.contains(words), "{words}: {ended:#?}");
@@ -80,6 +80,8 @@ fn a_sweep_over_a_standing_lab_is_recorded_drawn_and_shown_and_the_shaper_restor
     let shown = end_of(rrul(&standing.folder, &["show", "swept/sweep.rrul", "--json"]));
     let summary: serde_json::Value = serde_json::from_str(&shown.stdout).expect("the summary is JSON");
     assert_eq!(summary["tuning"]["outcome"]["kind"], "measured");
+    assert_eq!(summary["tuning"]["shaper"]["target"], "lab", "a private recording has no name: {ended:#?}");
+    assert!(ended.stderr.contains("shaper: lab lab"), "{ended:#?}");
     let set: Vec<_> = summary["tuning"]["trials"]
         .as_array()
         .expect("a list")
