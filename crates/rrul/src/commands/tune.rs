@@ -275,14 +275,14 @@ pub(crate) fn announce(tuning: &TuningPlan, shaper: &ShaperDescription, confirmi
     });
 }
 
-/// Prints what would be set; nothing is loaded.
+/// Prints the first setting of a session and the lowest that it may use; nothing is loaded.
 fn dry_run(tuning: &TuningPlan, shaper: &mut dyn Shaper) -> Result<Outcome, Failure> {
-    let floor = Some(tuning.floor);
-    let mut rates = tuning.shaper.found;
-    for direction in &tuning.directions {
-        rates = rates.with(*direction, rates.direction(*direction).or(floor));
+    say("first, both directions unshaped:");
+    shaper.set(ShaperRates::UNSHAPED)?;
+    for direction in tuning.directions.iter().copied() {
+        say(&format!("then other rates; the lowest {} rate:", direction.select("upload", "download")));
+        shaper.set(ShaperRates::UNSHAPED.with(direction, Some(tuning.floor)))?;
     }
-    shaper.set(rates)?;
     Ok(Outcome::Good)
 }
 

@@ -29,12 +29,19 @@ fn what_is_missing_or_too_much_is_one_line_before_anything_is_set() {
     for words in ["no shaper for the download: only the upload is tuned", "sets: upload rate"] {
         assert!(upload.stderr.contains(words), "{words}: {upload:#?}");
     }
+    let set = ["true 10000000000", "true 1000000"].map(|line| format!("not done (--dry-run): {line}"));
+    let printed: Vec<&str> = upload.stderr.lines().filter(|line| line.starts_with("not done")).collect();
+    assert_eq!(printed, set, "unshaped first, then the floor: {upload:#?}");
     let asking = [&command[..6], &["--apply"]].concat();
     said(&asking).complains(&["--apply asks", "--apply --yes"]);
     said(&[&command[..], &["--direction", "down"]].concat()).complains(&["no shaper for the download"]);
     let both = ["tune", "host.invalid", "--shaper", "command:true {up} {down}", "--restore-command", "true"];
-    said(&[&both[..], &["--direction", "up", "--apply", "--yes"]].concat())
-        .complains(&["a rate for the download", "is unknown", "tune both directions", "by hand"]);
+    said(&[&both[..], &["--direction", "up", "--apply", "--yes"]].concat()).complains(&[
+        "a rate for the download",
+        "is unknown",
+        "tune both directions",
+        "by hand",
+    ]);
     said(&["sweep", "host.invalid", "--shaper", "lab:none", "--up", "1M:100M:1M"])
         .complains(&["100 rates", "larger step"]);
     said(&["sweep", "host.invalid", "--set", "streams"]).complains(&["streams", "--set streams=1,4,16"]);
