@@ -154,7 +154,8 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         print_lines(&applying::driver_lines(rates, shaper.as_ref()), json);
     }
     if let Some(rates) = rates.filter(|_| arguments.apply && !stop.load(Ordering::Relaxed)) {
-        applying::apply(rates, shaper.as_mut(), arguments.yes)?;
+        let answer = (!arguments.yes).then(|| std::io::BufReader::new(std::io::stdin()));
+        applying::apply(rates, shaper.as_mut(), answer, &stop)?;
     }
     Ok(Outcome::of(&analysis))
 }

@@ -1,6 +1,9 @@
 //! The rates that were found, put into the shaper: by hand or by rrul.
 
 use std::io::BufRead;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use rrul_model::flow::Direction;
 use rrul_model::shaping::ShaperRates;
@@ -10,6 +13,9 @@ use crate::failure::Failure;
 use crate::live_screen::terminal::say;
 use crate::tuning::estimate::rates_words;
 use crate::tuning::shaper::{Shaper, ShaperError};
+
+/// How soon Ctrl-C is noticed while an answer is waited for.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Returns the rates to set. A direction without one keeps what it had: a shaper sets both.
 pub(super) fn completed(rates: ShaperRates, found: ShaperRates) -> ShaperRates {
@@ -39,18 +45,21 @@ pub(super) fn refuse_unknown(is_set: impl Fn(Direction) -> bool, shaper: &mut dy
     }
 }
 
-/// Sets the rates and leaves them set, after a yes.
-pub(super) fn apply(rates: ShaperRates, shaper: &mut dyn Shaper, yes: bool) -> Result<(), Failure> {
+/// Sets the rates and leaves them set. With `input` it asks, and a line of it must say yes; raising `stop` is a no.
+pub(super) fn apply(
+    rates: ShaperRates,
+    shaper: &mut dyn Shaper,
+    input: Option<impl BufRead + Send + 'static>,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     refuse_unknown(|direction| rates.direction(direction).is_some(), shaper)?;
     for command in shaper.commands(rates) {
         say(&format!("  {command}"));
     }
     let lasting = if shaper.is_lasting() { "permanently" } else { "until the shaper's host restarts" };
-    if !yes {
+    if let Some(input) = input {
         say(&format!("Set {} {lasting}? Type yes:", rates_words(rates)));
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer).map_err(Failure::system("cannot read the answer"))?;
-        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        if !is_yes(input, stop)? {
             say("Nothing was set.");
             return Ok(());
         }
@@ -72,6 +81,28 @@ pub(super) fn driver_lines(rates: ShaperRates, shaper: &dyn Shaper) -> Vec<Strin
     heading.into_iter().chain(shaper.commands(rates).iter().map(|command| format!("  {command}"))).collect()
 }
 
+/// Whether the next line says yes. Raising `stop` ends the wait: Ctrl-C does not end the reading of a line.
+fn is_yes(mut input: impl BufRead + Send + 'static, stop: &AtomicBool) -> Result<bool, Failure> {
+    let (sender, answers) = channel();
+    std::thread::spawn(move || {
+        let mut answer = String::new();
+        // Nobody waits for an answer after a stop.
+        let _ = sender.send(input.read_line(&mut answer).map(|_| answer));
+    });
+    let answer = loop {
+        let answer = answers.recv_timeout(PATIENCE);
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        match answer {
+            Ok(answer) => break answer.map_err(Failure::system("cannot read the answer"))?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(false),
+        }
+    };
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
 #[cfg(test)]
 mod tests {
     use rrul_model::shaping::{ShaperCounters, ShaperDescription};
@@ -85,13 +116,16 @@ mod tests {
 
     impl Described {
         fn new(driver: &str, down: &str, up: &str) -> Self {
-            Self(ShaperDescription {
-                driver: driver.to_owned(),
-                down_discipline: Some(down.to_owned()),
-                up_discipline: Some(up.to_owned()),
-                found: rates(15_000_000, 5_000_000),
-                ..ShaperDescription::default()
-            }, Vec::new())
+            Self(
+                ShaperDescription {
+                    driver: driver.to_owned(),
+                    down_discipline: Some(down.to_owned()),
+                    up_discipline: Some(up.to_owned()),
+                    found: rates(15_000_000, 5_000_000),
+                    ..ShaperDescription::default()
+                },
+                Vec::new(),
+            )
         }
     }
 
@@ -149,17 +183,44 @@ mod tests {
         assert_eq!(completed(both, found), both);
     }
 
+    /// Sets without a question.
+    const NOBODY: Option<std::io::Empty> = None;
+
+    #[test]
+    fn only_a_yes_sets_the_rates_and_ctrl_c_is_a_no() {
+        let wanted = rates(19_000_000, 7_000_000);
+        for (typed, stopped, is_set) in [
+            ("yes\n", false, true),
+            ("Y\n", false, true),
+            ("no\n", false, false),
+            ("\n", false, false),
+            ("", false, false),
+            ("yes\n", true, false),
+        ] {
+            let mut shaper = Described::new("tc", "cake besteffort", "cake besteffort");
+            apply(wanted, &mut shaper, Some(typed.as_bytes()), &AtomicBool::new(stopped)).unwrap();
+            assert_eq!(shaper.1.len(), usize::from(is_set), "{typed:?}, stopped: {stopped}");
+        }
+    }
+
+    #[test]
+    fn ctrl_c_ends_a_question_that_nobody_answers() {
+        let (reader, _writer) = std::io::pipe().unwrap();
+        assert!(!is_yes(std::io::BufReader::new(reader), &AtomicBool::new(true)).unwrap());
+    }
+
     #[test]
     fn rates_are_not_applied_while_that_of_a_direction_is_unknown() {
         let (upload, both) = (ShaperRates { down: None, up: Some(BitRate(7_000_000)) }, rates(19_000_000, 7_000_000));
         let mut readable = Described::new("tc", "cake besteffort", "cake besteffort");
-        apply(upload, &mut readable, true).unwrap();
+        let go_on = AtomicBool::new(false);
+        apply(upload, &mut readable, NOBODY, &go_on).unwrap();
         assert_eq!(readable.1, [upload]);
         let mut command = Described::new("command", "", "");
-        let said = apply(upload, &mut command, true).unwrap_err().to_string();
+        let said = apply(upload, &mut command, NOBODY, &go_on).unwrap_err().to_string();
         assert!(said.contains("a rate for the download") && said.contains("tune both directions"), "{said}");
         assert_eq!(command.1, []);
-        apply(both, &mut command, true).unwrap();
+        apply(both, &mut command, NOBODY, &go_on).unwrap();
         assert_eq!(command.1, [both]);
     }
 
