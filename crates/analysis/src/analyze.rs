@@ -1,11 +1,8 @@
 //! From a recording to everything that follows from it.
 
-use std::collections::BTreeMap;
-
 use foldhash::HashSet;
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::phase::Phase;
-use rrul_model::plan::TestPlan;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
@@ -52,7 +49,7 @@ use crate::series::DelayPoint;
 use crate::tuning::result::TuningResult;
 use crate::tuning::trials::{load_octets, trials};
 use crate::validity_rule::JudgedRun;
-use crate::{flow_label, validity_rules};
+use crate::validity_rules;
 
 /// Computes every number that follows from a recording.
 ///
@@ -238,7 +235,6 @@ fn described(recording: &Recording) -> TestDescription {
         client_clock: header.imported.is_none().then(clock),
         server: header.server_name.clone(),
         encrypted: header.imported.is_none().then_some(header.encrypted),
-        settings: settings(&header.plan),
         families: header.families.clone(),
         absent_families: header.absent_families.clone(),
         phases: header.phases.clone(),
@@ -277,72 +273,10 @@ impl<'a> RoundTrips<'a> {
     }
 }
 
-/// What a plan says of its flows, by entry and parameter.
-fn settings(plan: &TestPlan) -> BTreeMap<String, String> {
-    let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in &plan.entries {
-        for (name, value) in entry.parameters.iter().flat_map(|parameters| &parameters.0) {
-            let value = flow_label::words(value);
-            let values = settings.entry(format!("{}.{name}", entry.label)).or_default();
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-    }
-    settings.into_iter().map(|(name, values)| (name, values.join(", "))).collect()
-}
-
 /// Why the recording is not complete; `None` when it is.
 fn partial(recording: &Recording) -> Option<String> {
     match &recording.end {
         Some(end) => end.partial.clone(),
         None => Some("the file is cut off, because rrul was killed or the disk was full".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use rrul_model::flow::{Component, Parameter, Parameters};
-    use rrul_model::plan::FlowEntry;
-
-    use super::*;
-
-    #[test]
-    fn settings_are_named_by_entry_and_parameter() {
-        let text = |value: &str| Parameter::Text(value.to_owned());
-        let of = |control: &str| {
-            let pairs = [("congestion_control", text(control)), ("streams", Parameter::Integer(4))];
-            Parameters(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-        };
-        let entry = FlowEntry {
-            label: "bulk".to_owned(),
-            flow_type: "bulk_tcp".to_owned(),
-            component: Component::Load,
-            during: vec![Phase::Load],
-            start: Duration::ZERO,
-            duration: None,
-            directions: Vec::new(),
-            classes: Vec::new(),
-            families: Vec::new(),
-            count: 1,
-            count_alone: None,
-            parameters: vec![of("cubic"), of("bbr")],
-        };
-        let plan = TestPlan {
-            name: String::new(),
-            title: String::new(),
-            spec: String::new(),
-            phases: Vec::new(),
-            sample_interval: Duration::ZERO,
-            link_layer: None,
-            after_at_most: None,
-            overhead: None,
-            entries: vec![entry],
-        };
-        let settings: Vec<(String, String)> = settings(&plan).into_iter().collect();
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(settings, [pair("bulk.congestion_control", "cubic, bbr"), pair("bulk.streams", "4")]);
     }
 }

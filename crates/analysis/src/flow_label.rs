@@ -62,7 +62,7 @@ impl From<&FlowSpec> for FlowLabel {
 }
 
 /// The value of a parameter as a plan has it.
-pub(crate) fn words(value: &Parameter) -> String {
+fn words(value: &Parameter) -> String {
     match value {
         Parameter::Flag(flag) => flag.to_string(),
         Parameter::Integer(count) => count.to_string(),

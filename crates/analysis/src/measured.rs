@@ -5,7 +5,6 @@ use crate::metrics::delay::transactions::TransactionFlow;
 use crate::metrics::host::failed_flows::FailedFlow;
 use crate::metrics::host::processor_load::ProcessorLoad;
 use crate::metrics::rate::goodput::{DirectionGoodput, Goodput};
-use std::collections::BTreeMap;
 
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::phase::PhaseWindow;
@@ -73,10 +72,6 @@ pub struct TestDescription {
     /// The clock by which it can be laid upon others; `None` when rrul did not measure it.
     #[serde(skip)]
     pub client_clock: Option<ClientClock>,
-    /// What the plan says of its flows, by `ENTRY.PARAMETER` (`bulk.congestion_control`); several values of one are
-    /// joined by `, `.
-    #[serde(skip)]
-    pub settings: BTreeMap<String, String>,
     /// Families that were expected and are absent, with the reason.
     #[serde(skip)]
     pub absent_families: Vec<AbsentFamily>,

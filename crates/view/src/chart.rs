@@ -6,7 +6,6 @@ use rrul_analysis::Analysis;
 
 use crate::drawing::Drawing;
 use crate::error::ViewError;
-use crate::panels::grouping::Grouping;
 use crate::panels::time_chart;
 use crate::panels::time_chart::{Scene, Shown};
 use crate::theme::Theme;
@@ -32,10 +31,8 @@ pub struct Chart {
 pub(crate) enum Draw {
     /// Panels over the time of each run.
     OverTime(fn(&Analysis, &Scene<'_>) -> Shown),
-    /// Its own page of single runs.
+    /// Its own page.
     Runs(fn(&[&Analysis], &Theme) -> Drawing),
-    /// Its own page of runs or of medians over groups of runs.
-    Groups(fn(&[&Analysis], &Grouping, &Theme) -> Drawing),
 }
 
 impl Chart {
@@ -65,24 +62,12 @@ impl Chart {
     /// [`ViewError::Runs`] when it cannot show that many runs. A run with little or nothing in it is no error: the
     /// chart says what is missing.
     pub fn draw(&self, runs: &[&Analysis], theme: &Theme) -> Result<Drawing, ViewError> {
-        self.draw_grouped(runs, &Grouping::None, theme)
-    }
-
-    /// The chart of groups of these runs, as medians over the runs of each.
-    ///
-    /// # Errors
-    /// [`ViewError::Grouping`] when it shows single runs only, and those of [`draw`](Self::draw).
-    pub fn draw_grouped(&self, runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Result<Drawing, ViewError> {
-        if *grouping != Grouping::None && !matches!(self.draw, Draw::Groups(_)) {
-            return Err(ViewError::Grouping { chart: self.name });
-        }
         if !self.runs.contains(&runs.len()) {
             return Err(ViewError::Runs { chart: self.name, takes: self.takes(), given: runs.len() });
         }
         Ok(match self.draw {
             Draw::OverTime(show) => time_chart::draw(runs, theme, show),
             Draw::Runs(draw) => draw(runs, theme),
-            Draw::Groups(draw) => draw(runs, grouping, theme),
         })
     }
 }

@@ -10,8 +10,6 @@ pub enum ViewError {
         takes: String,
         given: usize,
     },
-    #[error("chart {chart} takes no groups of runs; charts bars and totals do")]
-    Grouping { chart: &'static str },
     #[error("no thread for drawing: {0}; close other programs and try again")]
     Thread(#[source] std::io::Error),
     #[error("chart library: {0}; this is a defect of rrul, report it with the recording")]

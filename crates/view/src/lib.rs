@@ -10,7 +10,6 @@
 //! - [`text::comparison`]: runs against each other for a terminal
 //! - [`text::equalizer`]: scores over time for a terminal
 //! - [`answer_chart`]: the answer to a question about many runs
-//! - [`Grouping`]: runs taken together by what is known of them
 //! - [`exports::har`]: page loads in the form that other tools read
 //! - [`exports::flent_export`]: a run in the form of Flent
 //! - [`exports::tidy_export`]: every series and every sample as rows of a table
@@ -53,8 +52,6 @@ pub use drawing::pdf::pdf;
 pub use drawing::png::png;
 #[cfg(feature = "charts")]
 pub use error::ViewError;
-#[cfg(feature = "charts")]
-pub use panels::grouping::Grouping;
 pub use text::comparison::text_comparison;
 pub use text::equalizer::text_equalizer;
 pub use text::full_summary::{text_sections, text_summary};

@@ -12,7 +12,6 @@ pub mod lower_hull;
 pub(crate) mod mann_kendall;
 pub(crate) mod mann_whitney;
 pub(crate) mod median;
-pub mod median_interval;
 pub mod percentile;
 pub mod product_limit;
 pub(crate) mod proportion;

@@ -1,9 +1,8 @@
-//! Bars with 95 % intervals: goodput and loaded delay of runs, or of groups of repetitions.
+//! Bars with 95 % intervals: goodput and loaded delay of runs.
 
 use rrul_analysis::Analysis;
 use rrul_analysis::comparison::run_confidence::RunConfidence;
 use rrul_analysis::statistics::block_bootstrap::ConfidenceInterval;
-use rrul_analysis::statistics::median_interval::median_interval;
 use rrul_model::flow::Direction;
 
 use crate::chart::{ANY, Chart, Draw};
@@ -14,9 +13,9 @@ use crate::drawing::figure::{Scale, Segment, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Page, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::panels::grouping::{Grouping, group_name};
 use crate::panels::run_heading::headed;
 use crate::text::pooled_probes::pooled_name;
+use crate::text::words;
 use crate::theme::Theme;
 
 /// Left edges of the two panels side by side.
@@ -33,9 +32,9 @@ const WORDS: f64 = 160.0;
 /// The chart that says how sure figures are.
 pub(crate) const CHART: Chart = Chart {
     name: "bars",
-    about: "goodput and loaded delay with 95 % intervals, of runs or of medians over groups of runs",
+    about: "goodput and loaded delay of each run, with 95 % intervals",
     runs: 1..=ANY,
-    draw: Draw::Groups(draw),
+    draw: Draw::Runs(draw),
 };
 
 /// A figure of a run.
@@ -52,8 +51,6 @@ struct Bar {
     name: String,
     value: Option<f64>,
     interval: Option<ConfidenceInterval>,
-    /// The runs that it is the median of; none for a single run.
-    runs: Vec<f64>,
 }
 
 impl Measure {
@@ -95,33 +92,19 @@ impl Measure {
     }
 }
 
-fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let mut page = headed(theme, runs);
-    let groups = grouping.groups(runs);
-    let colours = run_colours(theme, groups.len());
-    let confidences: Vec<Option<RunConfidence>> = groups
-        .iter()
-        .map(
-            |(_, places)| if let [place] = places[..] { Some(RunConfidence::from_analysis(runs[place])) } else { None },
-        )
-        .collect();
+    let names = words::run_names(runs);
+    let colours = run_colours(theme, runs.len());
+    let confidences: Vec<RunConfidence> = runs.iter().copied().map(RunConfidence::from_analysis).collect();
     let mut without = false;
     for pair in Measure::ALL {
         let bars = pair.map(|measure| {
-            let bar = |((name, places), confidence): (&(String, Vec<usize>), &Option<RunConfidence>)| {
-                let values: Vec<f64> = places.iter().filter_map(|place| measure.value(runs[*place])).collect();
-                let name = group_name(name, places.len(), grouping);
-                match confidence {
-                    Some(confidence) => Bar {
-                        name,
-                        value: values.first().copied(),
-                        interval: measure.interval(confidence).filter(|_| !values.is_empty()),
-                        runs: Vec::new(),
-                    },
-                    None => Bar { name, value: middle(&values), interval: median_interval(&values), runs: values },
-                }
+            let bar = |((run, name), confidence): ((&&Analysis, &String), &RunConfidence)| {
+                let value = measure.value(run);
+                Bar { name: name.clone(), value, interval: value.and_then(|_| measure.interval(confidence)) }
             };
-            groups.iter().zip(&confidences).map(bar).collect::<Vec<_>>()
+            runs.iter().zip(&names).zip(&confidences).map(bar).collect::<Vec<_>>()
         });
         if bars.iter().flatten().all(|bar| bar.value.is_none()) {
             let what = if pair == Measure::ALL[0] { "streams" } else { "delay probes" };
@@ -134,50 +117,20 @@ fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
         without |= bars.iter().flatten().any(|bar| bar.value.is_some() && bar.interval.is_none());
         panels(&mut page, pooled_name(runs), pair, &bars, &colours);
     }
-    page.footnote(&explanation(
-        pooled_name(runs),
-        &groups.iter().map(|(_, places)| places.len()).collect::<Vec<_>>(),
-        without,
+    let without = if without { " No interval: a scored window of fewer than five blocks." } else { "" };
+    page.footnote(&format!(
+        "Sums: goodput of all streams of a direction. Delay: round-trip delay of {} in the scored window, lost packets \
+         infinitely late. Stroke: 95 % interval by block bootstrap within the run, without differences between runs.{without}",
+        pooled_name(runs)
     ));
     page.finish()
-}
-
-/// The median by nearest rank; `None` of nothing.
-fn middle(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    rrul_analysis::statistics::percentile::percentile(&sorted, 0, 500)
-}
-
-fn explanation(probes: &str, sizes: &[usize], bars_without: bool) -> String {
-    let first = format!(
-        "Sums: goodput of all streams of a direction. Delay: round-trip delay of {probes} in the scored window, lost packets infinitely late."
-    );
-    let mut text = vec![first.as_str()];
-    if sizes.contains(&1) {
-        text.push(
-            "Bar of a single run: the stroke is its 95 % interval by block bootstrap within the run, without differences between runs.",
-        );
-    }
-    if sizes.iter().any(|size| *size > 1) {
-        text.push(
-            "Bar of several runs: their median, each run a point; stroke: 95 % interval of the median by ranks, for which at \
-             least six runs are needed.",
-        );
-    }
-    if bars_without {
-        text.push("No interval: too few runs, or a scored window of fewer than five blocks.");
-    }
-    text.join(" ")
 }
 
 fn panels(page: &mut Page<'_>, probes: &str, pair: [Measure; 2], bars: &[Vec<Bar>; 2], colours: &[&'static str]) {
     let names: Vec<String> = bars[0].iter().map(|bar| bar.name.clone()).collect();
     let rows = Rows { names: &names, pitch: PITCH };
     let tops = bars.each_ref().map(|bars| {
-        let ends = bars.iter().flat_map(|bar| {
-            bar.value.into_iter().chain(bar.interval.map(|interval| interval.high)).chain(bar.runs.iter().copied())
-        });
+        let ends = bars.iter().flat_map(|bar| bar.value.into_iter().chain(bar.interval.map(|interval| interval.high)));
         ends.filter(|end| end.is_finite()).fold(0.0, f64::max)
     });
     let units = [0, 1].map(|index| pair[index].unit(Axis::from_zero(tops[index], 4).max));
@@ -206,11 +159,6 @@ fn panels(page: &mut Page<'_>, probes: &str, pair: [Measure; 2], bars: &[Vec<Bar
             if let Some(value) = bar.value.filter(|value| value.is_finite()) {
                 page.figure.segments(panel, &bar.name, &[[(0.0, at), (scaled(value), at)]], stroke);
             }
-            let dots: Vec<_> = bar.runs.iter().filter(|run| run.is_finite()).map(|run| (scaled(*run), at)).collect();
-            if !dots.is_empty() {
-                let colour = page.theme.ink;
-                page.figure.dots(panel, &bar.name, &dots, Stroke { colour, width: 4.0, opacity: 0.6, height: 5 });
-            }
             if let Some(ConfidenceInterval { low, high }) = bar.interval {
                 let ink = Stroke { colour: page.theme.ink, width: 1.5, opacity: 1.0, height: 6 };
                 page.figure.segments(panel, &bar.name, &whisker(scaled(low), scaled(high), at), ink);
@@ -234,10 +182,8 @@ fn said(bar: &Bar, unit: Unit) -> String {
         if value.is_finite() { crate::drawing::axis::figures(value / unit.size) } else { "lost".to_owned() }
     };
     let Some(value) = bar.value else { return "none".to_owned() };
-    let lost = bar.runs.iter().filter(|run| !run.is_finite()).count();
-    let lost = if lost > 0 { format!(", {lost} lost") } else { String::new() };
     match bar.interval {
-        Some(interval) => format!("{} ({} to {}){lost}", figure(value), figure(interval.low), figure(interval.high)),
-        None => format!("{} (no interval){lost}", figure(value)),
+        Some(interval) => format!("{} ({} to {})", figure(value), figure(interval.low), figure(interval.high)),
+        None => format!("{} (no interval)", figure(value)),
     }
 }

@@ -11,7 +11,6 @@ use crate::drawing::figure::{Scale, Side, Stroke, TextStyle};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{Column, Rows, fitted};
 use crate::drawing::run_colours::run_colours;
-use crate::panels::grouping::{Grouping, group_name, middle_delay};
 use crate::panels::run_heading::headed;
 use crate::text::pooled_probes::pooled_name;
 use crate::text::words::direction_word;
@@ -39,10 +38,10 @@ pub(crate) const CHART: Chart = Chart {
     name: "totals",
     about: "goodput and added delay of each run, down and up",
     runs: 1..=ANY,
-    draw: Draw::Groups(draw),
+    draw: Draw::Runs(draw),
 };
 
-/// One row: a run, or the medians of a group.
+/// One row: a run.
 struct Entry {
     name: String,
     /// Sums, down and up; `None` without streams.
@@ -51,10 +50,10 @@ struct Entry {
     added: [Result<Delay, String>; 2],
 }
 
-fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
+fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let mut page = headed(theme, runs);
-    let groups = grouping.groups(runs);
-    let entries: Vec<Entry> = groups.iter().map(|(name, places)| entry(name, places, runs, grouping)).collect();
+    let entries: Vec<Entry> =
+        words::run_names(runs).into_iter().zip(runs).map(|(name, run)| entry(name, run)).collect();
     if entries.iter().all(|entry| entry.rates == [None; 2] && entry.added.iter().all(Result::is_err)) {
         page.message("Nothing to draw. No streams, and no delay probes both idle and under load.");
         return page.finish();
@@ -72,11 +71,10 @@ fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
     } else {
         Axis::from_zero(high / delay_unit.size, 4)
     };
-    let middle = if *grouping == Grouping::None { "" } else { ", median of the group's runs" };
     let columns = [
         Column {
             title: "Goodput".to_owned(),
-            unit: format!("sum of all streams of a direction{middle}"),
+            unit: "sum of all streams of a direction".to_owned(),
             note: None,
             x: Side::new(Axis::from_zero(bits.max / rate_unit.size, 4), Scale::Linear),
             x_words: format!("sum, {}", rate_unit.name),
@@ -85,7 +83,7 @@ fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
         },
         Column {
             title: "Delay added by the load".to_owned(),
-            unit: format!("median and P95, less the idle median{middle}"),
+            unit: "median and P95, less the idle median".to_owned(),
             note: None,
             x: Side::new(delay_axis, Scale::Linear),
             x_words: format!("added round-trip delay, {}", delay_unit.name),
@@ -134,31 +132,18 @@ fn draw(runs: &[&Analysis], grouping: &Grouping, theme: &Theme) -> Drawing {
     page.finish()
 }
 
-fn entry(name: &str, places: &[usize], runs: &[&Analysis], grouping: &Grouping) -> Entry {
-    let members = || places.iter().map(|place| runs[*place]);
+fn entry(name: String, run: &Analysis) -> Entry {
     let rates = Direction::ALL.map(|direction| {
-        let mut sums: Vec<BitRate> = members()
-            .map(|run| run.goodput(direction))
-            .filter(|one| !one.flows.is_empty())
-            .map(|one| one.sum)
-            .collect();
-        sums.sort_unstable();
-        rrul_analysis::statistics::percentile::percentile(&sums, 0, 500)
+        let goodput = run.goodput(direction);
+        (!goodput.flows.is_empty()).then_some(goodput.sum)
     });
-    let added = [("median", 0), ("P95", 1)].map(|(word, index)| {
-        let both = || {
-            members()
-                .filter(|run| run.round_trip_delay.pooled.idle.is_some() && run.round_trip_delay.pooled.load.is_some())
-        };
-        if both().next().is_none() {
-            let idle = members().any(|run| run.round_trip_delay.pooled.idle.is_some());
-            return Err(format!("{word}: no {} delay", if idle { "loaded" } else { "idle" }));
+    let pooled = &run.round_trip_delay.pooled;
+    let added = [("median", pooled.induced_p50), ("P95", pooled.induced_p95)].map(|(word, added)| {
+        match (&pooled.idle, &pooled.load) {
+            (None, _) => Err(format!("{word}: no idle delay")),
+            (_, None) => Err(format!("{word}: no loaded delay")),
+            _ => added.ok_or_else(|| format!("{word} lost")),
         }
-        let of = |run: &Analysis| match index {
-            0 => run.round_trip_delay.pooled.induced_p50,
-            _ => run.round_trip_delay.pooled.induced_p95,
-        };
-        middle_delay(&both().map(of).collect::<Vec<_>>()).ok_or_else(|| format!("{word} lost"))
     });
-    Entry { name: group_name(name, places.len(), grouping), rates, added }
+    Entry { name, rates, added }
 }

@@ -4,7 +4,6 @@ pub(crate) mod bins;
 pub(crate) mod delay_panel;
 pub(crate) mod delay_side;
 pub(crate) mod distribution;
-pub(crate) mod grouping;
 pub(crate) mod link_panel;
 pub(crate) mod page_conditions;
 pub(crate) mod rate_panel;

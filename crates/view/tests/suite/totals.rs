@@ -1,16 +1,14 @@
 //! Totals, bars with intervals and ellipses read back from their SVG.
 
 use crate::planes::{PLANE, THEME, across, bars, drawn, loaded, near, run};
-use crate::read_back::{Picture, Stroke};
+use crate::read_back::Stroke;
 use crate::synthetic::{MILLISECOND, SECOND, by_phase, delay_flow, label};
-use rrul_analysis::Analysis;
 use rrul_analysis::comparison::run_confidence::RunConfidence;
 use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{AddressFamily, Component};
 use rrul_model::marking::ServiceClass;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
-use rrul_view::{Grouping, ViewError, chart_named};
 
 #[test]
 fn totals_are_sums_with_the_delay_that_they_cost() {
@@ -53,32 +51,6 @@ fn bars_of_single_runs_bear_their_bootstrap_intervals() {
     let words = format!("{:.1} ({:.1} to {:.1})", 44.0, p50.low / 1e6, p50.high / 1e6);
     assert!(picture.says(&words), "{words:?} is not in {:?}", picture.words());
     assert!(picture.says("sum of all streams") && picture.says("block bootstrap"), "{:?}", picture.words());
-}
-
-#[test]
-fn bars_of_groups_are_medians_with_intervals_by_ranks() {
-    let titled = |title: &str, down: f64| {
-        let mut run = loaded(move |_| down, 6.0, &[Some(10.0)], &[Some(20.0)]);
-        title.clone_into(&mut run.test.title);
-        run
-    };
-    let runs: Vec<Analysis> = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0]
-        .map(|rate| titled("cake", rate))
-        .into_iter()
-        .chain([4.0, 5.0].map(|rate| titled("none", rate)))
-        .collect();
-    let runs: Vec<&Analysis> = runs.iter().collect();
-    let drawing = chart_named("bars").unwrap().draw_grouped(&runs, &Grouping::By("title".to_owned()), &THEME).unwrap();
-    let text = rrul_view::drawing::svg::with_renderer(|renderer| renderer.svg(&drawing)).unwrap();
-    let picture = Picture::of(&text);
-    let colours = [THEME.run(0), THEME.run(1)];
-    near(&bars(&picture, (200.0, 490.0), &colours, 15.0)[..2], &[13.0, 4.0], 0.03);
-    for words in ["cake (7 runs)", "13.0 (10.0 to 16.0)", "none (2 runs)", "4.00 (no interval)", "at least six runs"] {
-        assert!(picture.says(words), "{words:?} is not in {:?}", picture.words());
-    }
-    let error =
-        chart_named("ecdf").unwrap().draw_grouped(&runs, &Grouping::By("title".to_owned()), &THEME).unwrap_err();
-    assert!(matches!(error, ViewError::Grouping { chart: "ecdf" }), "{error}");
 }
 
 #[test]
