@@ -5,7 +5,7 @@ use rrul_analysis::validity::{Severity, Verdict};
 
 use crate::text::path_lines;
 use crate::text::score_lines;
-use crate::text::sections::{Section, Topic, sections, sections_about};
+use crate::text::sections::{Section, Topic, sections};
 use crate::text::style::{Style, finished, printable};
 use crate::text::text_scored;
 use crate::text::words;
@@ -28,9 +28,9 @@ pub fn text_summary(run: &Analysis, style: Style) -> String {
 /// A topic of which the run has nothing is named with the reason that it has nothing to show.
 pub fn text_sections(run: &Analysis, topics: &[Topic], style: Style) -> String {
     let mut lines = vec![style.heading(&printable(&words::title(run))), printable(&words::circumstances(run))];
-    for topic in Topic::ALL.into_iter().filter(|topic| topics.contains(topic)) {
-        let sections = sections_about(run, topic);
-        if topic == Topic::Validity {
+    for topic in Topic::ALL.into_iter().filter(|topic| topics.iter().any(|asked| asked.name() == topic.name())) {
+        let sections = topic.sections(run);
+        if topic.name() == Topic::VALIDITY {
             lines.extend([String::new(), style.heading("Validity")]);
             lines.extend(validity_lines(run, style).into_iter().map(|line| format!("  {line}")));
         } else if sections.is_empty() {

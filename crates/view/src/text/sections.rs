@@ -43,142 +43,96 @@ pub(crate) struct Section {
 }
 
 /// What sections are about, for people who ask for some of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Topic {
-    Validity,
-    /// The outcome of a tuning session, and its trials.
-    Tuning,
-    Scores,
-    Pages,
-    /// Round-trip delay, and queueing delay by direction.
-    Delay,
-    Loss,
-    Rate,
-    Voice,
-    /// How streams share the line.
-    Sharing,
-    Connect,
-    Dns,
-    /// Flow completion times over new connections.
-    ShortFlows,
-    Video,
-    StreamDelay,
-    /// Link utilization by traffic type.
-    Link,
-    /// Transactions per second.
-    Transactions,
-    /// DSCP and ECN on the path.
-    Markings,
-    /// The path hop by hop.
-    Path,
-    /// How the measurement itself went.
-    Measurement,
-    Hosts,
+#[derive(Debug, Clone, Copy)]
+pub struct Topic {
+    name: &'static str,
+    /// Its sections, those without content among them.
+    all: fn(&Analysis) -> Vec<Section>,
 }
 
 impl Topic {
     /// Every topic, in the order of the full summary.
     pub const ALL: [Self; 20] = [
-        Self::Validity,
-        Self::Tuning,
-        Self::Scores,
-        Self::Pages,
-        Self::Delay,
-        Self::Loss,
-        Self::Rate,
-        Self::Voice,
-        Self::Sharing,
-        Self::Connect,
-        Self::Dns,
-        Self::ShortFlows,
-        Self::Video,
-        Self::StreamDelay,
-        Self::Link,
-        Self::Transactions,
-        Self::Markings,
-        Self::Path,
-        Self::Measurement,
-        Self::Hosts,
+        Self::new(Self::VALIDITY, |_| Vec::new()),
+        Self::new("tuning", |run| {
+            run.tuning().map_or_else(Vec::new, |tuning| {
+                vec![
+                    section("Shaper rates", tuning_summary::section(tuning)),
+                    section("Trials", tuning_summary::trials(tuning)),
+                ]
+            })
+        }),
+        Self::new("scores", |run| vec![section(score_lines::HEADING, score_lines::told(&run.scores))]),
+        Self::new("pages", |run| vec![section(page_lines::HEADING, page_lines::told(run))]),
+        Self::new("delay", |run| {
+            vec![
+                section(&format!("Round-trip delay of {}", pooled_name(&[run])), delays(run)),
+                section("Round-trip delay by flow", flow_delays(run)),
+                section("Queueing delay by direction", by_direction::told(run)),
+            ]
+        }),
+        Self::new("loss", |run| vec![section(fate_lines::HEADING, fate_lines::told(run))]),
+        Self::new("rate", |run| {
+            vec![
+                section("Goodput under load", goodput(run)),
+                section("UDP floods, at the receiver", traffic_lines::floods(run)),
+            ]
+        }),
+        Self::new("voice", |run| {
+            vec![section(voice_table::HEADING, run.voip.as_ref().map(voice_table::told).unwrap_or_default())]
+        }),
+        Self::new("sharing", |run| {
+            vec![section("Fairness under load (Jain's index, 1 is equal)", stream_lines::sharing(run))]
+        }),
+        Self::new("connect", |run| vec![section("TCP connect time", stream_lines::connections(run))]),
+        Self::new("dns", |run| vec![section("DNS lookup time", lookup_lines::lookups(run))]),
+        Self::new("short-flows", |run| {
+            vec![section("Flow completion time (new connections)", lookup_lines::short_flows(run))]
+        }),
+        Self::new("video", |run| vec![section("Video playback (segments over TCP)", traffic_lines::videos(run))]),
+        Self::new("stream-delay", |run| vec![section("In-stream delay (TCP)", stream_lines::stream_delay(run))]),
+        Self::new("link", |run| {
+            vec![section("Link utilization by traffic type (IP packets, under load)", octet_lines::told(run))]
+        }),
+        Self::new("transactions", |run| vec![section("Transactions per second (one outstanding)", transactions(run))]),
+        Self::new("markings", |run| vec![section("Markings on the path", markings(run))]),
+        Self::new("path", |run| vec![section(path_lines::HEADING, path_lines::told(run))]),
+        Self::new("measurement", |run| vec![section("Measurement quality", measurement(run))]),
+        Self::new("hosts", |run| {
+            vec![section("Hosts", SectionBody { below: host_lines::lines(run), ..SectionBody::default() })]
+        }),
     ];
+
+    /// The topic without a section in the full summary, which has its lines at the head.
+    pub(crate) const VALIDITY: &str = "validity";
+
+    const fn new(name: &'static str, all: fn(&Analysis) -> Vec<Section>) -> Self {
+        Self { name, all }
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Validity => "validity",
-            Self::Tuning => "tuning",
-            Self::Scores => "scores",
-            Self::Pages => "pages",
-            Self::Delay => "delay",
-            Self::Loss => "loss",
-            Self::Rate => "rate",
-            Self::Voice => "voice",
-            Self::Sharing => "sharing",
-            Self::Connect => "connect",
-            Self::Dns => "dns",
-            Self::ShortFlows => "short-flows",
-            Self::Video => "video",
-            Self::StreamDelay => "stream-delay",
-            Self::Link => "link",
-            Self::Transactions => "transactions",
-            Self::Markings => "markings",
-            Self::Path => "path",
-            Self::Measurement => "measurement",
-            Self::Hosts => "hosts",
-        }
+        self.name
     }
 
     /// The topic of this name; `None` when no topic has it.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|topic| topic.name() == name)
+        Self::ALL.into_iter().find(|topic| topic.name == name)
     }
+
+    /// Its sections with content.
+    pub(crate) fn sections(self, run: &Analysis) -> Vec<Section> {
+        (self.all)(run).into_iter().filter(|section| !section.told.is_empty()).collect()
+    }
+}
+
+fn section(heading: &str, told: SectionBody) -> Section {
+    Section { heading: heading.to_owned(), told }
 }
 
 /// Every section with content, in the order of the summary.
 pub(crate) fn sections(run: &Analysis) -> Vec<Section> {
-    Topic::ALL.into_iter().flat_map(|topic| sections_about(run, topic)).collect()
-}
-
-/// The sections with content about one topic.
-pub(crate) fn sections_about(run: &Analysis, topic: Topic) -> Vec<Section> {
-    let pooled_heading = format!("Round-trip delay of {}", pooled_name(&[run]));
-    let all = match topic {
-        Topic::Validity => Vec::new(),
-        Topic::Tuning => run.tuning().map_or_else(Vec::new, |tuning| {
-            vec![("Shaper rates", tuning_summary::section(tuning)), ("Trials", tuning_summary::trials(tuning))]
-        }),
-        Topic::Scores => vec![(score_lines::HEADING, score_lines::told(&run.scores))],
-        Topic::Pages => vec![(page_lines::HEADING, page_lines::told(run))],
-        Topic::Delay => vec![
-            (pooled_heading.as_str(), delays(run)),
-            ("Round-trip delay by flow", flow_delays(run)),
-            ("Queueing delay by direction", by_direction::told(run)),
-        ],
-        Topic::Loss => vec![(fate_lines::HEADING, fate_lines::told(run))],
-        Topic::Rate => {
-            vec![("Goodput under load", goodput(run)), ("UDP floods, at the receiver", traffic_lines::floods(run))]
-        }
-        Topic::Voice => vec![(voice_table::HEADING, run.voip.as_ref().map(voice_table::told).unwrap_or_default())],
-        Topic::Sharing => vec![("Fairness under load (Jain's index, 1 is equal)", stream_lines::sharing(run))],
-        Topic::Connect => vec![("TCP connect time", stream_lines::connections(run))],
-        Topic::Dns => vec![("DNS lookup time", lookup_lines::lookups(run))],
-        Topic::ShortFlows => {
-            vec![("Flow completion time (new connections)", lookup_lines::short_flows(run))]
-        }
-        Topic::Video => vec![("Video playback (segments over TCP)", traffic_lines::videos(run))],
-        Topic::StreamDelay => {
-            vec![("In-stream delay (TCP)", stream_lines::stream_delay(run))]
-        }
-        Topic::Link => vec![("Link utilization by traffic type (IP packets, under load)", octet_lines::told(run))],
-        Topic::Transactions => vec![("Transactions per second (one outstanding)", transactions(run))],
-        Topic::Markings => vec![("Markings on the path", markings(run))],
-        Topic::Path => vec![(path_lines::HEADING, path_lines::told(run))],
-        Topic::Measurement => vec![("Measurement quality", measurement(run))],
-        Topic::Hosts => vec![("Hosts", SectionBody { below: host_lines::lines(run), ..SectionBody::default() })],
-    };
-    all.into_iter()
-        .filter(|(_, told)| !told.is_empty())
-        .map(|(heading, told)| Section { heading: heading.to_owned(), told })
-        .collect()
+    Topic::ALL.into_iter().flat_map(|topic| topic.sections(run)).collect()
 }
 
 /// The names of what delay columns show.

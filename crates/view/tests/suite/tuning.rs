@@ -412,7 +412,7 @@ fn a_sweep_lists_its_settings() {
 
 #[test]
 fn the_section_has_every_trial() {
-    let text = text_sections(&run(recommended()), &[Topic::Tuning], Style::Plain);
+    let text = text_sections(&run(recommended()), &[Topic::named("tuning").unwrap()], Style::Plain);
     assert_golden("tune_section.txt", &text);
     for number in 1..=12 {
         assert!(
