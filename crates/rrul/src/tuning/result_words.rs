@@ -11,7 +11,6 @@ use super::confirmation::Confirmation;
 
 /// What is not known.
 const UNKNOWN: &str = "–";
-const DIRECTIONS: [Direction; 2] = [Direction::Down, Direction::Up];
 
 /// A line for each class and direction: its shares alone and beside the others, what is promised, and whether that is kept.
 pub(crate) fn class_lines(shares: &ClassShares) -> Vec<String> {
@@ -19,7 +18,7 @@ pub(crate) fn class_lines(shares: &ClassShares) -> Vec<String> {
         format!("{name:24}{alone:>18}{together:>18}{promised:>12}")
     };
     let mut lines = vec![String::new(), row("Shares of the classes", "alone", "together", "promised")];
-    for direction in DIRECTIONS {
+    for direction in Direction::ALL {
         for class in shares.directions.get(direction) {
             let name = format!("  {} {}", direction.select("Upload", "Download"), class.class);
             let promised = [class.alone, class.together].map(|share| share.and_then(|share| share.promised));
@@ -38,7 +37,7 @@ pub(crate) fn class_lines(shares: &ClassShares) -> Vec<String> {
 pub(crate) fn overhead_lines(found: &LineOverheads, tuning: &TuningPlan) -> Vec<String> {
     let row = |name: &str, found: &str, counted: &str| format!("{name:24}{found:>24}{counted:>24}");
     let mut lines = vec![String::new(), row("Link-layer overhead", "of the line", "of the shaper")];
-    for direction in DIRECTIONS.into_iter().filter(|direction| tuning.directions.contains(direction)) {
+    for direction in Direction::ALL.into_iter().filter(|direction| tuning.directions.contains(direction)) {
         let counted = direction.select(&tuning.shaper.up_link_layer, &tuning.shaper.down_link_layer).as_deref();
         let name = direction.select("  Upload", "  Download");
         let Some(found) = found.directions.get(direction) else {
@@ -114,7 +113,7 @@ pub(crate) fn confirmation_lines(confirmation: &Confirmation) -> Vec<String> {
     let mut lines = vec![String::new(), format!("{:32}{:>16}{:>16}", "Two whole tests", "as found", "recommended")];
     lines.push(row("Added latency under load, P50", &|run| added(run, |delays| delays.p50)));
     lines.push(row("Added latency under load, P95", &|run| added(run, |delays| delays.p95)));
-    for direction in DIRECTIONS {
+    for direction in Direction::ALL {
         let name = direction.select("Upload goodput", "Download goodput");
         let goodput = move |run: &Analysis| {
             let goodput = run.goodput(direction);

@@ -13,7 +13,6 @@ use crate::drawing::axis::{Axis, Unit, figures};
 use crate::drawing::figure::{Frame, PanelIndex, Scale, Side, Stroke, TextStyle, Ticks};
 use crate::drawing::font::Weight;
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan};
-use crate::text::tuning::outcome_words::DIRECTIONS;
 use crate::text::words;
 use crate::text::words::direction_word;
 use crate::theme::Theme;
@@ -204,7 +203,7 @@ pub(crate) fn draw(runs: &[PastRun], bins: Bins, theme: &Theme) -> Drawing {
         points: counted.iter().filter_map(|run| Some((across.place(run), value(run)?))).collect(),
     };
     let by_direction = |value: &dyn Fn(&PastRun, Direction) -> Option<f64>| {
-        DIRECTIONS.map(|direction| {
+        Direction::ALL.map(|direction| {
             let colour = direction.select(theme.runs[0], theme.runs[1]);
             series(direction_word(direction), colour, &|run| value(run, direction))
         })
@@ -274,7 +273,7 @@ pub(crate) fn worst_hours(runs: &[PastRun]) -> Option<String> {
         });
         Some(format!("{} {}{worst}", direction_word(direction).to_lowercase(), Delay(all as i64)))
     };
-    let told: Vec<String> = DIRECTIONS.into_iter().filter_map(of).collect();
+    let told: Vec<String> = Direction::ALL.into_iter().filter_map(of).collect();
     (!told.is_empty()).then(|| format!("Queueing delay under load, median of P95: {}.", told.join("; ")))
 }
 

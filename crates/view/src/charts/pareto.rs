@@ -11,7 +11,7 @@ use crate::drawing::font::Weight;
 use crate::drawing::name_room::{Area, NameRoom};
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT, fitted};
 use crate::panels::run_heading::headed;
-use crate::text::tuning::outcome_words::{DIRECTIONS, lower};
+use crate::text::tuning::outcome_words::lower;
 use crate::text::words;
 use crate::text::words::direction_word;
 use crate::theme::Theme;
@@ -50,7 +50,7 @@ struct Setting {
 fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     let mut page = headed(theme, runs);
     let mut drawn = false;
-    for direction in DIRECTIONS {
+    for direction in Direction::ALL {
         let settings = settings(runs, direction);
         if !settings.is_empty() {
             panel(&mut page, direction, &settings);

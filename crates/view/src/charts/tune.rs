@@ -13,7 +13,7 @@ use crate::drawing::figure::{Align, Dash, Frame, Line, PanelIndex, Scale, Side, 
 use crate::drawing::font::Weight;
 use crate::drawing::page::{BESIDE_LEFT, PITCH, PLANE_WIDTH, Page, PlanePlan, SIDE_RIGHT, fitted};
 use crate::text::tuning::figures_table::{delay_change, direction_figures};
-use crate::text::tuning::outcome_words::{DIRECTIONS, lower, outcome};
+use crate::text::tuning::outcome_words::{lower, outcome};
 use crate::text::words;
 use crate::text::words::direction_word;
 use crate::theme::Theme;
@@ -86,7 +86,7 @@ fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
     };
     page.statement(&statement(result));
     let mut drawn = false;
-    for direction in DIRECTIONS {
+    for direction in Direction::ALL {
         let points = points(result, direction);
         if points.iter().any(|point| point.figures.delivered.is_some()) {
             panels(&mut page, result, direction, &points);

@@ -1,6 +1,7 @@
 //! The report of many runs over one line: how it was by date and by hour of day, and a row a run.
 
 use rrul_model::calendar::date_and_time;
+use rrul_model::flow::Direction;
 
 use super::data_table::DataTable;
 use super::drawings;
@@ -11,7 +12,6 @@ use super::{Data, document, font_measured, reading};
 use crate::charts::history::{BY_DATE, BY_HOUR, Bins, PastRun, draw, title, worst_hours, zone};
 use crate::error::ViewError;
 use crate::text::style::unknown;
-use crate::text::tuning::outcome_words::DIRECTIONS;
 use crate::text::words;
 use crate::theme::Theme;
 
@@ -55,9 +55,9 @@ pub fn history_report(name: &str, runs: &[PastRun]) -> Result<String, ViewError>
 fn table(runs: &[PastRun]) -> DataTable {
     let row = |run: &PastRun| {
         let delays =
-            DIRECTIONS.map(|direction| run.queueing.get(direction).map_or_else(unknown, |delay| delay.to_string()));
+            Direction::ALL.map(|direction| run.queueing.get(direction).map_or_else(unknown, |delay| delay.to_string()));
         let rates =
-            DIRECTIONS.map(|direction| run.goodput.get(direction).map_or_else(unknown, |rate| rate.to_string()));
+            Direction::ALL.map(|direction| run.goodput.get(direction).map_or_else(unknown, |rate| rate.to_string()));
         let lost = run.lost.map_or_else(unknown, words::percent);
         let score = run.score.clone().unwrap_or_else(unknown);
         let first = [date_and_time(run.local()), words::verdict_word(run.verdict).to_owned()];

@@ -69,7 +69,7 @@ impl OpenwrtShaper {
             // Rounded down: a little too fast is what a shaper must not be.
             Some(format!("uci set {}", quote(&format!("sqm.{}.{key}={}", self.section, rate.0 / 1000))))
         };
-        [Direction::Down, Direction::Up].into_iter().filter_map(setting).collect()
+        Direction::ALL.into_iter().filter_map(setting).collect()
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn line(run: &Analysis, figures: &Figures) -> String {
         return "To measure latency under load: rrul run HOST --plan quick".to_owned();
     }
     let bloated: Vec<Direction> =
-        [Direction::Down, Direction::Up].into_iter().filter(|direction| is_bloated(figures, *direction)).collect();
+        Direction::ALL.into_iter().filter(|direction| is_bloated(figures, *direction)).collect();
     match bloated.as_slice() {
         [one] => fix_one(run, figures, *one),
         [_, ..] => fix_both(run, figures),

@@ -69,7 +69,7 @@ impl Figures {
         let packets = || chosen.iter().flat_map(|flow| &flow.series);
         let sample = |phase| Sample::of(run, phase, packets());
         let (idle, loaded) = (sample(Phase::Idle), sample(Phase::Load));
-        let [down, up] = [Direction::Down, Direction::Up].map(|direction| direction_figures(run, &chosen, direction));
+        let [down, up] = Direction::ALL.map(|direction| direction_figures(run, &chosen, direction));
         Self { down, up, round_trip: between(&idle, &loaded), idle, loaded, is_loaded: is_loaded(run) }
     }
 
@@ -86,7 +86,7 @@ impl Figures {
     fn loaded_table(&self) -> Table {
         let mut table = Table::default();
         table.row(["Under load (BE, EF)", "added P50", "added P95", "delivered (all)", "lost"]);
-        for direction in [Direction::Down, Direction::Up] {
+        for direction in Direction::ALL {
             let DirectionFigures { added, delivered, lost, .. } = *self.direction(direction);
             let rate = delivered.map_or_else(unknown, |rate| rate.to_string());
             let cells = added_cells(added).into_iter().chain([rate, lost.map_or_else(unknown, lost_words)]);

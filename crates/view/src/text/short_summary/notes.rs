@@ -85,6 +85,6 @@ fn background(run: &Analysis, figures: &Figures) -> Option<String> {
         let starved = treatment.background.filter(|background| background.starved)?;
         Some(format!("{word} starved {} of the time", words::percent(starved.starved_share)))
     };
-    let facts: Vec<String> = [Direction::Down, Direction::Up].into_iter().filter_map(held_back).collect();
+    let facts: Vec<String> = Direction::ALL.into_iter().filter_map(held_back).collect();
     (!facts.is_empty()).then(|| format!("Background traffic is held back ({}).", facts.join(", ")))
 }

@@ -6,7 +6,6 @@ use rrul_model::units::{BitRate, Delay};
 
 use crate::text::style::unknown;
 use crate::text::table::Table;
-use crate::text::tuning::outcome_words::DIRECTIONS;
 use crate::text::words::{direction_word, percent};
 
 /// A row: its name, and the cell of a direction; `None` where the direction has nothing to show.
@@ -40,7 +39,7 @@ const ROWS: [Row; 6] = [
 
 /// Returns a column for each direction that was tuned, and only rows with a figure.
 pub(crate) fn figures_table(result: &TuningResult) -> Table {
-    let tuned: Vec<(Direction, &TunedDirection)> = DIRECTIONS
+    let tuned: Vec<(Direction, &TunedDirection)> = Direction::ALL
         .into_iter()
         .filter_map(|direction| Some((direction, result.directions.get(direction).as_ref()?)))
         .collect();
@@ -90,7 +89,7 @@ fn span(between: &str, from: &str, to: &str) -> String {
 
 /// How the delay falls, for a headline: the unshaped line against the recommended rate, the worse direction of each.
 pub(crate) fn delay_change(result: &TuningResult) -> Option<(Delay, Delay)> {
-    let tuned = || DIRECTIONS.into_iter().filter_map(|direction| result.directions.get(direction).as_ref());
+    let tuned = || Direction::ALL.into_iter().filter_map(|direction| result.directions.get(direction).as_ref());
     let unshaped =
         tuned().filter_map(|tuned| tuned.unshaped.filter(|_| tuned.chosen.is_some())).map(|line| line.p95).max()?;
     let shaped = tuned().filter_map(|tuned| tuned.chosen).map(|chosen| chosen.p95).max()?;

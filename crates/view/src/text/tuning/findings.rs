@@ -1,15 +1,16 @@
 //! What the reader of a tuning session must know beside its outcome: bursts, policers, variation, cautions.
 
 use rrul_analysis::tuning::result::{Caution, Outcome, TuningResult};
+use rrul_model::flow::Direction;
 
 use crate::text::octet_lines::size;
-use crate::text::tuning::outcome_words::{DIRECTIONS, lower};
+use crate::text::tuning::outcome_words::lower;
 use crate::text::words::{counted, direction_word, percent};
 
 /// One sentence or two each, those that change what to do first.
 pub(crate) fn findings(result: &TuningResult) -> Vec<String> {
     let mut findings = Vec::new();
-    for direction in DIRECTIONS {
+    for direction in Direction::ALL {
         let Some(tuned) = result.directions.get(direction) else { continue };
         let word = direction_word(direction);
         if let Some(policer) = &tuned.policer {

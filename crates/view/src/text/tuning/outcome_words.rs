@@ -6,9 +6,6 @@ use rrul_model::flow::Direction;
 use crate::text::tuning::refusal_words::{refusal, unfinished};
 use crate::text::words::{counted, direction_word};
 
-/// The directions in the order in which people name them.
-pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Down, Direction::Up];
-
 /// What the session amounts to.
 pub(crate) fn outcome(result: &TuningResult) -> String {
     match result.outcome {
@@ -46,7 +43,7 @@ fn recommended(result: &TuningResult) -> String {
     let rate = |direction: Direction| {
         result.recommended.direction(direction).map(|rate| format!("{} to {rate}", lower(direction)))
     };
-    let rates: Vec<String> = DIRECTIONS.into_iter().filter_map(rate).collect();
+    let rates: Vec<String> = Direction::ALL.into_iter().filter_map(rate).collect();
     if rates.is_empty() {
         return "No rate needs to be set.".to_owned();
     }
@@ -56,7 +53,7 @@ fn recommended(result: &TuningResult) -> String {
 /// What each direction that was tuned has to say.
 pub(crate) fn each(result: &TuningResult, say: impl Fn(Direction, &TunedDirection) -> Option<String>) -> Vec<String> {
     let said = |direction: Direction| result.directions.get(direction).as_ref().and_then(|tuned| say(direction, tuned));
-    DIRECTIONS.into_iter().filter_map(said).collect()
+    Direction::ALL.into_iter().filter_map(said).collect()
 }
 
 pub(crate) fn lower(direction: Direction) -> String {

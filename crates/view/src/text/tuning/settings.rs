@@ -4,8 +4,6 @@ use rrul_analysis::tuning::result::{TuningResult, VaryingRate};
 use rrul_model::flow::Direction;
 use rrul_model::units::BitRate;
 
-use crate::text::tuning::outcome_words::DIRECTIONS;
-
 /// Most bytes of the name of an interface of Linux, IFNAMSIZ less its end.
 const INTERFACE_NAME: usize = 15;
 
@@ -24,12 +22,12 @@ pub(crate) struct Settings {
 /// Returns what to paste, the system that was tuned first; nothing without rates.
 pub(crate) fn settings(result: &TuningResult) -> Vec<Settings> {
     let mut all = Vec::new();
-    let varying = DIRECTIONS
+    let varying = Direction::ALL
         .map(|direction| result.directions.get(client(result, direction)).as_ref().and_then(|tuned| tuned.varying));
     if varying.iter().any(Option::is_some) {
         all.push(Settings { system: "cake-autorate", lines: autorate(varying) });
     }
-    let rates = DIRECTIONS.map(|direction| result.recommended.direction(client(result, direction)));
+    let rates = Direction::ALL.map(|direction| result.recommended.direction(client(result, direction)));
     if rates.iter().any(Option::is_some) {
         let mut fixed = vec![
             Settings { system: "OpenWrt", lines: openwrt(result, rates) },
@@ -105,7 +103,7 @@ fn cake(result: &TuningResult, rates: Rates) -> Vec<String> {
             .starts_with("cake")
             .then(|| format!("tc qdisc change dev {interface} root cake bandwidth {rate}kbit"))
     };
-    DIRECTIONS.into_iter().zip(rates).filter_map(line).collect()
+    Direction::ALL.into_iter().zip(rates).filter_map(line).collect()
 }
 
 /// The network interface that shapes a direction, where the driver names it: `down ifb4eth0`.
@@ -128,7 +126,7 @@ fn opnsense(rates: Rates) -> Vec<String> {
         let word = direction.select("up", "down");
         Some(format!("{{\"pipe\":{{\"bandwidth\":\"{}\",\"bandwidthMetric\":\"Kbit\"}}}} ({word})", kilobits(rate?)))
     };
-    DIRECTIONS.into_iter().zip(rates).filter_map(line).collect()
+    Direction::ALL.into_iter().zip(rates).filter_map(line).collect()
 }
 
 fn autorate([down, up]: [Option<VaryingRate>; 2]) -> Vec<String> {

@@ -6,7 +6,7 @@ use rrul_model::shaping::StepPurpose;
 
 use crate::text::style::unknown;
 use crate::text::table::Table;
-use crate::text::tuning::outcome_words::{DIRECTIONS, lower};
+use crate::text::tuning::outcome_words::lower;
 use crate::text::words::percent;
 
 /// Returns a row for each trial and direction that it judged.
@@ -42,7 +42,7 @@ pub(crate) fn compact_trial_table(result: &TuningResult) -> Table {
 /// The directions that a trial says something of.
 fn judged_directions(judged: &JudgedTrial) -> Vec<Direction> {
     let only = judged.trial.step.direction;
-    DIRECTIONS.into_iter().filter(|direction| only.is_none_or(|only| only == *direction)).collect()
+    Direction::ALL.into_iter().filter(|direction| only.is_none_or(|only| only == *direction)).collect()
 }
 
 /// `4 search`: people count from 1.
