@@ -10,6 +10,7 @@
 
 use std::time::Duration;
 
+use rrul_model::observation::FULL_HOP_LIMIT;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::BitRate;
 
@@ -19,9 +20,6 @@ use rrul_model::random::Random;
 
 /// No path is followed further than this.
 pub const MOST_HOPS: u8 = 30;
-
-/// The hop limit of a packet that is to reach the destination.
-pub const FULL_HOP_LIMIT: u8 = 64;
 
 /// Answers are waited for this long: a bloated queue may hold several seconds.
 const WAITING: i64 = 10_000_000_000;

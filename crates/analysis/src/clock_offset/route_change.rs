@@ -6,14 +6,13 @@
 use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{AddressFamily, Direction, FlowId};
 use rrul_model::flow_kind::FlowKind;
-use rrul_model::observation::sender;
+use rrul_model::observation::{FULL_HOP_LIMIT, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use super::part::Part;
 use super::tracks::Tracks;
 use crate::by_direction::ByDirection;
-use crate::metrics::path::path_packets::FULL_HOP_LIMIT;
 use crate::series::RatePoint;
 
 /// How much further the delays of a quiet line may reach than those of the idle line.

@@ -28,7 +28,9 @@ pub use host::{
     SocketDrops, SocketDropsTable, SoftnetCount, SoftnetCountTable,
 };
 pub use name_lookup::{NameLookup, NameLookupTable};
-pub use path::{OWN_LINK, PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable};
+pub use path::{
+    FULL_HOP_LIMIT, OWN_LINK, PathAnswer, PathAnswerTable, PathProbe, PathProbeTable, PathQuote, PathQuoteTable,
+};
 pub use probe::{
     EchoReceived, EchoReceivedTable, GreetingSent, GreetingSentTable, IcmpMessage, IcmpMessageTable, PacketMarked,
     PacketMarkedTable, PacketReceived, PacketReceivedTable, ProbeFate, ProbeReceived, ProbeReceivedTable, ProbeSent,

@@ -5,6 +5,9 @@ use crate::flow::FlowId;
 use crate::time::TestTime;
 use crate::units::Delay;
 
+/// The TTL or hop limit of a packet of a path trace that is to reach the destination.
+pub const FULL_HOP_LIMIT: u8 = 64;
+
 table! {
     /// A packet of a path trace handed to the kernel. Its kernel stamp is in [`ProbeStamped`](super::ProbeStamped).
     PathProbe in PathProbeTable {

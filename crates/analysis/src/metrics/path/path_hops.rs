@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rrul_model::observation::FULL_HOP_LIMIT;
 use rrul_model::phase::Phase;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -11,7 +12,7 @@ use serde::Serialize;
 
 use crate::by_phase::ByPhase;
 use crate::metrics::delay::round_trip_delay::Judgement;
-use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, LONG, Packet, Traced};
+use crate::metrics::path::path_packets::{LONG, Packet, Traced};
 use crate::packets::queue_side::Side;
 use crate::series::DelayPoint;
 use crate::statistics::percentile::{DelayStatistics, percentile};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use rrul_model::marking::{Dscp, ServiceClass};
+use rrul_model::observation::FULL_HOP_LIMIT;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, Packet};
+use crate::metrics::path::path_packets::Packet;
 
 /// One change of a marking on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

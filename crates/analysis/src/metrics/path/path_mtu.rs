@@ -1,10 +1,11 @@
 //! The largest packet that a path carries whole, and which router refused more (RFC 8899, RFC 1191, RFC 8201).
 
 use rrul_model::flow::AddressFamily;
+use rrul_model::observation::FULL_HOP_LIMIT;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metrics::path::path_packets::{FULL_HOP_LIMIT, LONG, Packet, Traced};
+use crate::metrics::path::path_packets::{LONG, Packet, Traced};
 
 /// The search begins with this: the MTU of Ethernet.
 const LARGEST: u16 = 1500;

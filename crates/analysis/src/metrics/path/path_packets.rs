@@ -14,9 +14,6 @@ use crate::packets::by_number::ByNumber;
 /// A packet of so many bytes is one of the search for the path MTU.
 pub(crate) const LONG: u16 = 300;
 
-/// A packet with this hop limit or more is meant for the destination.
-pub(crate) const FULL_HOP_LIMIT: u8 = 64;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet {
     /// When it left, on the client's clock.
