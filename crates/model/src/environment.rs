@@ -20,6 +20,13 @@ pub const REFUSED_MARKS: &str = "refused_marks";
 /// are not authenticated.
 pub const FORGED_PACKETS: &str = "rrul.PacketsForged";
 
+/// The key among the counters of the server under which it counts connection attempts that its own listeners had no room for.
+pub const LISTEN_DROPS: &str = "rrul.ListenDrops";
+
+/// The kernel's counter of the same of every listener of the host. Listeners count stray segments of connections too, and the host does
+/// not: the least of both is what had no room, and every client is sent both.
+pub const HOST_LISTEN_DROPS: &str = "TcpExt.ListenDrops";
+
 /// One end of the test. Everything that could explain a figure and costs nothing to know.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use rrul_model::environment::HOST_LISTEN_DROPS;
+
 /// Counters of packets that this host lost or marked, as `GROUP.COUNTER`.
 const TOLD: &[&str] = &[
     "Ip.InDiscards",
@@ -15,7 +17,7 @@ const TOLD: &[&str] = &[
     "Tcp.AttemptFails",
     "Tcp.InErrs",
     "Tcp.RetransSegs",
-    "TcpExt.ListenDrops",
+    HOST_LISTEN_DROPS,
     "TcpExt.ListenOverflows",
     "TcpExt.PruneCalled",
     "TcpExt.RcvPruned",

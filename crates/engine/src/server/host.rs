@@ -13,13 +13,6 @@ use crate::environment::{self, AddressPair};
 use crate::host_health::HostHealth;
 use crate::socket::drops;
 
-/// Connection attempts that the server's own listeners had no room for, among the kernel's counters.
-pub(super) const LISTEN_DROPS: &str = "rrul.ListenDrops";
-
-/// The same of every listener of the host. Listeners count stray segments of connections too, and the host does not: the least of both
-/// is what had no room, and every client is sent both.
-pub(super) const HOST_LISTEN_DROPS: &str = "TcpExt.ListenDrops";
-
 /// Ways to a client that are looked up: more than two families do not exist.
 const MOST_WAYS: usize = 4;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use rrul_model::environment::{Environment, HostState};
+use rrul_model::environment::{Environment, HOST_LISTEN_DROPS, HostState, LISTEN_DROPS};
 use rrul_model::printable;
 use rrul_proto::admission::fair_shares::FairShares;
 use rrul_proto::admission::log_pace::LogPace;
@@ -15,7 +15,7 @@ use rrul_proto::admission::quota_class::OwnQuota;
 use super::client_quota::{ClientQuotas, UnnamedConnections};
 use super::counters::Counters;
 use super::event::{EventKind, ServerEvent};
-use super::host::{self, HOST_LISTEN_DROPS, LISTEN_DROPS, OwnSockets, Ways};
+use super::host::{self, OwnSockets, Ways};
 use super::light_handover::LightHandover;
 use super::load_turns::LoadTurns;
 use super::options::{ProfileFor, Rules, ServerOptions};

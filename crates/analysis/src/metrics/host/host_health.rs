@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
-use rrul_model::environment::FORGED_PACKETS;
+use rrul_model::environment::{FORGED_PACKETS, HOST_LISTEN_DROPS, LISTEN_DROPS};
 use rrul_model::flow::FlowId;
 use rrul_model::observation::{ObservationPoint, Tables};
 use rrul_model::phase::Phase;
@@ -114,11 +114,6 @@ pub struct CounterIncrease {
     /// Unit: count.
     pub increase: u64,
 }
-
-/// The name under which the server reports what its own listeners dropped.
-const LISTEN_DROPS: &str = "rrul.ListenDrops";
-/// The same of every listener of the host.
-const HOST_LISTEN_DROPS: &str = "TcpExt.ListenDrops";
 
 /// Both hosts of a recording, the client first. A host that reported nothing of itself is left out.
 pub(crate) fn hosts(recording: &Recording, tcp: &TcpReadings) -> Vec<HostHealth> {
