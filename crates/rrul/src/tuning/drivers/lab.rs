@@ -11,10 +11,8 @@ use super::super::changeable::Changeable;
 use super::super::restoration::Restoration;
 use super::super::shaper::{ShaperError, ShaperState};
 use super::super::shell::quote;
+use super::queue_discipline::UNLIMITED;
 use crate::commands::lab::standing::{CHANGE_END, ask};
-
-/// A rate that limits nothing.
-const UNLIMITED: BitRate = BitRate(10_000_000_000);
 
 /// The shapers of a standing lab.
 pub(crate) struct LabShaper {

@@ -12,10 +12,7 @@ use super::super::host::Host;
 use super::super::restoration::Restoration;
 use super::super::shaper::{ShaperError, ShaperState};
 use super::super::shell::quote;
-use super::tc::TcShaper;
-
-/// Separates the outputs of several commands.
-const MARK: &str = "--rrul--";
+use super::tc::{MARK, TcShaper};
 
 const COMMIT: &str = "uci commit sqm";
 const RELOAD: &str = "/etc/init.d/sqm reload";

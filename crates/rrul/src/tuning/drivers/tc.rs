@@ -22,7 +22,7 @@ use super::unsettable::Unsettable;
 const SEARCH_PATH: &str = "PATH=$PATH:/usr/sbin:/sbin";
 
 /// Separates the outputs of several commands.
-const MARK: &str = "--rrul--";
+pub(super) const MARK: &str = "--rrul--";
 
 /// What `ip link show` prints of interfaces whose packets have an Ethernet header.
 const ETHERNET: &str = "link/ether";
