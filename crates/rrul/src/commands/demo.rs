@@ -14,7 +14,6 @@ use rrul_lab::{Lab, Link};
 use rrul_model::flow::AddressFamily;
 use rrul_model::plan::TestPlan;
 use rrul_model::recording::Recording;
-use rrul_view::Theme;
 use rrul_view::charts::CHARTS;
 use rrul_view::report::{ReportedRun, report};
 use rrul_view::text_comparison;
@@ -31,9 +30,6 @@ use crate::output::write;
 use crate::progress::{Manner, Progress};
 use crate::store::Writer;
 use crate::{interruption, plan_book};
-
-/// How its charts are drawn: anew each time, sharp on a dense screen.
-const LOOK: Look<'static> = Look { theme: &Theme::LIGHT, scale: 2.0, overwrite: true };
 
 pub(crate) fn execute(arguments: &DemoArguments) -> Result<Outcome, Failure> {
     let plan = plan_book::plan(&arguments.plan, &arguments.settings)?;
@@ -120,14 +116,14 @@ fn draw_all(results: &[Measured], folder: &Path) -> Result<Vec<PathBuf>, Failure
         for ending in ["svg", "png"] {
             let stem = recording.file_stem().unwrap_or_default().to_string_lossy();
             let path = folder.join(format!("{stem}-overview.{ending}"));
-            draw(overview, &[analysis], LOOK, &path)?;
+            draw(overview, &[analysis], Look::FOLDER, &path)?;
             written.push(path);
         }
     }
     if let ([before, after], Some(chart)) = (results, rrul_view::chart_named("comparison")) {
         for ending in ["svg", "png"] {
             let path = folder.join(format!("comparison.{ending}"));
-            draw(chart, &[&before.analysis, &after.analysis], LOOK, &path)?;
+            draw(chart, &[&before.analysis, &after.analysis], Look::FOLDER, &path)?;
             written.push(path);
         }
     }

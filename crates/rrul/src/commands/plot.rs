@@ -64,6 +64,11 @@ pub(crate) struct Look<'a> {
     pub(crate) overwrite: bool,
 }
 
+impl Look<'static> {
+    /// The pictures in the folder of a command: drawn anew each time, sharp on a dense screen.
+    pub(crate) const FOLDER: Self = Self { theme: &Theme::LIGHT, scale: 2.0, overwrite: true };
+}
+
 impl PictureFormat {
     fn ending(self) -> &'static str {
         match self {

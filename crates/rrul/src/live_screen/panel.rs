@@ -7,6 +7,7 @@ use ratatui::symbols::Marker;
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Context, Line, Points};
 use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_view::text::equalizer::BLOCKS;
 
 use super::palette::Palette;
 
@@ -14,8 +15,6 @@ use super::palette::Palette;
 const SCALE: u16 = 10;
 /// Columns right of a chart, for the names of lines.
 const NAMES: u16 = 7;
-/// From nothing to the most, as in `rrul show --equalizer`.
-const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// One line of a chart.
 pub(super) struct Series {

@@ -4,15 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rrul_analysis::Analysis;
-use rrul_view::Theme;
 
 use crate::commands::plot::{Look, draw};
 use crate::commands::report;
 use crate::failure::Failure;
 use crate::store::Writer;
-
-/// How charts are drawn: sharp on a dense screen.
-const LOOK: Look<'static> = Look { theme: &Theme::LIGHT, scale: 2.0, overwrite: true };
 
 /// A folder that exists.
 pub(crate) struct SessionFolder(PathBuf);
@@ -54,7 +50,7 @@ impl SessionFolder {
             .into_iter()
             .map(|ending| {
                 let path = self.0.join(format!("{name}.{ending}"));
-                draw(chart, runs, LOOK, &path).map(|()| path)
+                draw(chart, runs, Look::FOLDER, &path).map(|()| path)
             })
             .collect()
     }

@@ -13,7 +13,7 @@ use crate::text::words::family_name;
 /// Bars in a row.
 const WIDEST: u128 = 80;
 /// From nothing to the most.
-const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const MOST: f64 = 20.0;
 /// Green from here on, and amber.
 const GOOD: f64 = 15.0;
