@@ -86,6 +86,24 @@ impl AddressFamily {
         }
     }
 
+    /// Bytes of an IP header, without options or extension headers.
+    pub const fn ip_header_octets(self) -> u16 {
+        match self {
+            Self::Ipv4 => 20,
+            Self::Ipv6 => 40,
+        }
+    }
+
+    /// Bytes of IP and UDP header. An ICMP header is as long as that of UDP.
+    pub const fn udp_header_octets(self) -> u16 {
+        self.ip_header_octets() + 8
+    }
+
+    /// Bytes of IP and TCP header, without options.
+    pub const fn tcp_header_octets(self) -> u16 {
+        self.ip_header_octets() + 20
+    }
+
     /// The family of this address; an IPv4 address in IPv6 clothing counts as IPv4.
     pub fn from_address(address: std::net::IpAddr) -> Self {
         match address.to_canonical() {

@@ -36,11 +36,7 @@ const LONG_ENOUGH: Duration = Duration::from_millis(150);
 pub(super) fn estimate(server: SocketAddr, seal: &PacketSeal, stop: &AtomicBool) -> Option<LineRate> {
     let family = AddressFamily::from_address(server.ip());
     let socket = connected(server, family).ok()?;
-    let header = match family {
-        AddressFamily::Ipv4 => 20 + 8,
-        AddressFamily::Ipv6 => 40 + 8,
-    };
-    let octets = ByteCount(PACKET_OCTETS as u64 + header);
+    let octets = ByteCount(PACKET_OCTETS as u64 + u64::from(family.udp_header_octets()));
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for train in 1..=TRAINS {
         let back = send(&socket, train, seal, stop).ok()?;

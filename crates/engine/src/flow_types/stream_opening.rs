@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use rrul_model::flow::{AddressFamily, FlowSpec, ParameterKind, ParameterWord};
+use rrul_model::flow::{FlowSpec, ParameterKind, ParameterWord};
 use rrul_model::observation::{FlowEventKind, ObservationPoint};
 use rrul_model::units::ByteCount;
 use rrul_proto::limits;
@@ -22,6 +22,9 @@ use crate::socket::wait;
 
 /// How long the handshake and the server's answer may take.
 const OPENING_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes of the timestamps option with its padding (RFC 7323).
+const TIMESTAMPS: u16 = 12;
 
 /// The congestion control of load unless the plan says otherwise.
 pub(super) const CONGESTION_CONTROL: &str = "cubic";
@@ -68,11 +71,8 @@ pub(super) fn number_of(mut stream: &TcpStream, spec: &FlowSpec, end: &Endpoint)
 
 /// Bits of a TCP segment with so many bytes of data, on the IP layer, with timestamps.
 pub(super) fn segment_bits(spec: &FlowSpec, octets: u64) -> f64 {
-    let headers = match spec.family {
-        AddressFamily::Ipv4 => 20 + 32,
-        AddressFamily::Ipv6 => 40 + 32,
-    };
-    ((octets + headers) * 8) as f64
+    let headers = spec.family.tcp_header_octets() + TIMESTAMPS;
+    ((octets + u64::from(headers)) * 8) as f64
 }
 
 /// Opens the connection of this flow: marked before the SYN, with the congestion control asked for.

@@ -111,11 +111,7 @@ impl Prober for SessionSender {
 
 /// Bits of a packet with this much UDP payload, headers included.
 pub(super) fn packet_bits(spec: &FlowSpec, payload: u64) -> f64 {
-    let headers = match spec.family {
-        AddressFamily::Ipv4 => 20 + 8,
-        AddressFamily::Ipv6 => 40 + 8,
-    };
-    ((payload + headers) * 8) as f64
+    ((payload + u64::from(spec.family.udp_header_octets())) * 8) as f64
 }
 
 /// A packet of the length asked for, padded with random bytes.

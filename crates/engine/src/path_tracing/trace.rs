@@ -105,7 +105,7 @@ impl Trace {
             rate,
             octet: spec.class.octet(),
             marked: Some(MARKED),
-            headers: headers(spec.family),
+            headers: spec.family.udp_header_octets(),
         };
         Ok(Self {
             flow: spec.id,
@@ -328,12 +328,5 @@ fn is_too_big(family: AddressFamily, kind: u8, code: u8) -> bool {
     match family {
         AddressFamily::Ipv4 => (kind, code) == (3, 4),
         AddressFamily::Ipv6 => kind == 2,
-    }
-}
-
-fn headers(family: AddressFamily) -> u16 {
-    match family {
-        AddressFamily::Ipv4 => 20 + 8,
-        AddressFamily::Ipv6 => 40 + 8,
     }
 }

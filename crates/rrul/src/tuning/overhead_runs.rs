@@ -16,8 +16,6 @@ use super::shaper::Shaper;
 use crate::failure::Failure;
 use crate::store::Writer;
 
-/// IP and TCP headers without options, which the size of a segment contains.
-const HEADERS: [(AddressFamily, u16); 2] = [(AddressFamily::Ipv4, 40), (AddressFamily::Ipv6, 60)];
 /// What surrounds the load: nothing is compared with the idle line.
 const AROUND: Duration = Duration::from_secs(1);
 
@@ -63,8 +61,8 @@ fn with_packets(plan: &TestPlan, direction: Direction, family: AddressFamily, si
     for entry in plan.entries.iter_mut().filter(|entry| entry.component == Component::Load) {
         entry.directions = vec![direction];
         if let NextSize::Bytes(size) = size {
-            let headers = HEADERS.iter().find(|(one, _)| *one == family).map_or(0, |(_, octets)| *octets);
-            let mss = Parameter::Text(format!("{}B", size.saturating_sub(headers)));
+            // The size of a segment contains the options of TCP.
+            let mss = Parameter::Text(format!("{}B", size.saturating_sub(family.tcp_header_octets())));
             entry.parameters.iter_mut().for_each(|one| drop(one.0.insert("mss".to_owned(), mss.clone())));
         }
     }

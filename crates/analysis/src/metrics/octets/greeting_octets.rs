@@ -6,15 +6,14 @@ use rrul_model::observation::GreetingSent;
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::carried_share::CarriedShare;
-use crate::metrics::octets::tcp_octets::{DATAGRAM_HEADER, ip_header_octets};
+use crate::metrics::octets::tcp_octets::datagram_header_octets;
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
 
 /// Puts the greetings of one flow into the traffic.
 pub(crate) fn count(flow: &FlowSpec, greetings: &[GreetingSent], share: &CarriedShare<'_>, traffic: &mut Traffic<'_>) {
     let packets = |direction, arrived: &dyn Fn(TestTime) -> f64| {
-        let octets =
-            |row: &GreetingSent| (ip_header_octets(flow.family) + DATAGRAM_HEADER + u64::from(row.length)) as f64;
+        let octets = |row: &GreetingSent| (datagram_header_octets(flow.family) + u64::from(row.length)) as f64;
         Packets {
             part: Part::from_flow(flow),
             family: flow.family,

@@ -6,7 +6,7 @@ use rrul_model::observation::NameLookup;
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::carried_share::CarriedShare;
-use crate::metrics::octets::tcp_octets::{DATAGRAM_HEADER, ip_header_octets};
+use crate::metrics::octets::tcp_octets::datagram_header_octets;
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
 
@@ -24,7 +24,7 @@ pub(crate) fn count(flow: &FlowSpec, lookups: &[NameLookup], share: &CarriedShar
         };
         let all: Vec<(TestTime, u16, f64)> = lookups.iter().map(packet).filter(|(_, octets, _)| *octets > 0).collect();
         let packets = |part_of: fn(f64) -> f64| {
-            let octets = |octets: u16| (u64::from(octets) + ip_header_octets(flow.family) + DATAGRAM_HEADER) as f64;
+            let octets = |octets: u16| (u64::from(octets) + datagram_header_octets(flow.family)) as f64;
             let whole = |(at, length, arrived): &(TestTime, u16, f64)| (*at, part_of(*arrived) * octets(*length));
             Packets {
                 part: Part::from_flow(flow),

@@ -12,7 +12,7 @@ use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 
 use crate::metrics::octets::carried_share::{CarriedShares, ProbeCounts};
-use crate::metrics::octets::tcp_octets::{DATAGRAM_HEADER, TIMESTAMPS, header_octets, ip_header_octets};
+use crate::metrics::octets::tcp_octets::{TIMESTAMPS, datagram_header_octets, header_octets};
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::metrics::octets::{connection_octets, greeting_octets, lookup_octets, path_octets, short_connection_bytes};
 use crate::statistics::counter::Counter;
@@ -23,11 +23,8 @@ const LONGEST: u64 = 65_535;
 /// IP bytes of each packet of a flow, by the `length` that its client has noted; `None` where it has not.
 pub(crate) fn packet_octets(flow: &FlowSpec) -> Option<u64> {
     let length = flow.parameters.size("length", ByteCount(0)).0;
-    let header = if is_over_tcp(flow) {
-        header_octets(flow.family) + TIMESTAMPS
-    } else {
-        ip_header_octets(flow.family) + DATAGRAM_HEADER
-    };
+    let header =
+        if is_over_tcp(flow) { header_octets(flow.family) + TIMESTAMPS } else { datagram_header_octets(flow.family) };
     (1..=LONGEST).contains(&length).then_some(header + length)
 }
 

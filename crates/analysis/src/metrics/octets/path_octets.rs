@@ -7,7 +7,7 @@ use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::observation::{OWN_LINK, PathAnswer, PathProbe};
 use rrul_model::time::TestTime;
 
-use crate::metrics::octets::tcp_octets::{DATAGRAM_HEADER, ip_header_octets};
+use crate::metrics::octets::tcp_octets::datagram_header_octets;
 use crate::metrics::octets::traffic::{Basis, Packets, Part, Traffic};
 use crate::statistics::counter::Counter;
 
@@ -24,7 +24,7 @@ pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer
     let probes = || probes.iter().filter(|row| !refused.contains(&row.sequence));
     let lengths: HashMap<u32, u64> = probes().map(|row| (row.sequence, u64::from(row.length))).collect();
     let answered: HashMap<u32, TestTime> = answers.iter().map(|row| (row.sequence, row.received)).collect();
-    let ip = ip_header_octets(flow.family);
+    let headers = datagram_header_octets(flow.family);
     let longest = if flow.family == AddressFamily::Ipv4 { LONGEST_IPV4 } else { LONGEST_IPV6 };
     let sent = |row: &PathProbe| (row.sent, u64::from(row.length));
     let carried = |row: &&PathProbe| answered.contains_key(&row.sequence);
@@ -39,8 +39,8 @@ pub(crate) fn count(flow: &FlowSpec, probes: &[PathProbe], answers: &[PathAnswer
     traffic.offered.push(packets(direction, Basis::Counted, probes().map(sent).collect()));
     traffic.carried.push(packets(direction, Basis::Counted, probes().filter(carried).map(sent).collect()));
     let back = |row: &PathAnswer| {
-        let quoted = ip + DATAGRAM_HEADER + lengths.get(&row.sequence)?;
-        Some((row.received, if row.kind == 0 { ip + DATAGRAM_HEADER + REPLY } else { quoted.min(longest) }))
+        let quoted = headers + lengths.get(&row.sequence)?;
+        Some((row.received, if row.kind == 0 { headers + REPLY } else { quoted.min(longest) }))
     };
     let answers = packets(direction.opposite(), Basis::Estimated, answers.iter().filter_map(back).collect());
     traffic.offered.push(answers.clone());

@@ -9,7 +9,9 @@ use rrul_model::flow::{Component, Direction, FlowSpec};
 use rrul_model::observation::{ConnectionTotals, ObservationPoint, receiver, sender};
 use rrul_model::time::TestTime;
 
-use crate::metrics::octets::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, USUAL_MTU, header_octets, ip_header_octets};
+use crate::metrics::octets::tcp_octets::{
+    TIMESTAMPS, TIMESTAMPS_IN_USE, USUAL_MTU, datagram_header_octets, header_octets,
+};
 use crate::metrics::octets::traffic::{Basis, Loose, Packets, Part, Traffic};
 use crate::statistics::counter::{Counter, nanoseconds};
 
@@ -20,7 +22,6 @@ const SYN_OPTIONS: u64 = 8;
 const SELECTIVE: u64 = 16;
 /// IP protocol number of UDP.
 const UDP: u8 = 17;
-const UDP_HEADER: u64 = 8;
 
 /// The readings of one connection at both ends, each end's in order of time.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +68,7 @@ fn octets_by(flow: &FlowSpec, row: &ConnectionTotals, last: &ConnectionTotals, c
     let (segments, data, octets) = counts(row);
     let (_, all_data, all_octets) = counts(last);
     if row.transport == UDP {
-        return octets as f64 + f64::from(segments) * (ip_header_octets(flow.family) + UDP_HEADER) as f64;
+        return octets as f64 + f64::from(segments) * datagram_header_octets(flow.family) as f64;
     }
     let headers = f64::from(segments) * (header_octets(flow.family) + TIMESTAMPS) as f64;
     headers + f64::from(data) * all_octets as f64 / f64::from(all_data.max(1))
@@ -218,7 +219,7 @@ fn octets(
     out_of_order: u32,
 ) -> u64 {
     let headers = if row.transport == UDP {
-        count.saturating_mul(ip_header_octets(flow.family) + UDP_HEADER)
+        count.saturating_mul(datagram_header_octets(flow.family))
     } else {
         let either = row.options | peer.map_or(0, |peer| peer.options);
         let timestamps = if either & TIMESTAMPS_IN_USE != 0 { TIMESTAMPS } else { 0 };

@@ -14,18 +14,14 @@ use crate::statistics::counter::Counter;
 
 /// IP and TCP header without options.
 pub(crate) fn header_octets(family: AddressFamily) -> u64 {
-    20 + ip_header_octets(family)
+    u64::from(family.tcp_header_octets())
 }
 
-pub(crate) fn ip_header_octets(family: AddressFamily) -> u64 {
-    match family {
-        AddressFamily::Ipv4 => 20,
-        AddressFamily::Ipv6 => 40,
-    }
+/// IP and UDP header, or IP and ICMP header.
+pub(crate) fn datagram_header_octets(family: AddressFamily) -> u64 {
+    u64::from(family.udp_header_octets())
 }
 
-/// UDP header, and that of ICMP.
-pub(crate) const DATAGRAM_HEADER: u64 = 8;
 /// The timestamps option with its padding (RFC 7323).
 pub(crate) const TIMESTAMPS: u64 = 12;
 /// `TCPI_OPT_TIMESTAMPS`.

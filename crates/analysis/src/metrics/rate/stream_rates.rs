@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use foldhash::HashMap;
-use rrul_model::flow::{AddressFamily, Direction, FlowId};
+use rrul_model::flow::{Direction, FlowId};
 use rrul_model::observation::{TcpInfo, sender};
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
@@ -16,9 +16,8 @@ use crate::packets::tcp_readings::TcpReadings;
 /// or to the other moves the rate by more than 5 %.
 const SEGMENTS: f64 = 20.0;
 
-/// Bytes of IP and TCP headers with timestamps, where the kernel did not say.
+/// Bytes of the timestamps option, which a segment is taken to have where the kernel did not say.
 const TIMESTAMPS: u32 = 12;
-const TCP_HEADER: u32 = 20;
 
 /// Streams of one direction on one grid, in bytes on the wire an interval.
 #[derive(Debug, Clone)]
@@ -152,16 +151,13 @@ impl Segments {
     /// Payload and headers of a full packet; of an Ethernet frame where none was given.
     fn packet(&self, flow: &FlowLabel) -> (u32, u32) {
         const OPTION_TIMESTAMPS: u8 = 1;
-        let ip = match flow.family {
-            AddressFamily::Ipv4 => 20,
-            AddressFamily::Ipv6 => 40,
-        };
+        let bare = u32::from(flow.family.tcp_header_octets());
         let Some(info) = self.0.get(&flow.id) else {
-            let headers = ip + TCP_HEADER + TIMESTAMPS;
+            let headers = bare + TIMESTAMPS;
             return (1500 - headers, headers);
         };
         let options = if info.options & OPTION_TIMESTAMPS == 0 { 0 } else { TIMESTAMPS };
         // A foreign file may say anything; no packet is longer than this.
-        (info.snd_mss.clamp(1, 1 << 16), ip + TCP_HEADER + options)
+        (info.snd_mss.clamp(1, 1 << 16), bare + options)
     }
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rrul_model::flow::FlowId;
+use rrul_model::flow::{AddressFamily, FlowId};
 use rrul_model::observation::TcpInfo;
 use rrul_model::time::TestTime;
 
@@ -87,8 +87,8 @@ impl SessionTraffic {
 
     /// Counts a UDP packet from or to this address, with its headers.
     pub(in crate::server) fn passed(&self, address: IpAddr, payload: usize) {
-        let headers = if address.to_canonical().is_ipv4() { 20 + 8 } else { 40 + 8 };
-        self.packet_octets.fetch_add(payload as u64 + headers, Ordering::Relaxed);
+        let headers = AddressFamily::from_address(address).udp_header_octets();
+        self.packet_octets.fetch_add(payload as u64 + u64::from(headers), Ordering::Relaxed);
         self.packets.fetch_add(1, Ordering::Relaxed);
     }
 
