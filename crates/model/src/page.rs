@@ -157,9 +157,10 @@ impl Page {
     pub const REFRESH: u16 = 0x8000;
 
     /// The names of the pages that come with the program.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        PAGES.iter().map(|(name, _)| *name)
-    }
+    pub const NAMES: [&'static str; 2] = [PAGES[0].0, PAGES[1].0];
+
+    /// The page of flows that name none.
+    pub const DEFAULT: &'static str = Self::NAMES[1];
 
     pub fn named(name: &str) -> Option<Self> {
         let (name, text) = PAGES.iter().find(|(known, _)| *known == name)?;

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
+use rrul_model::page::Page;
 
 use crate::flow_type::{FlowType, Footprint, Initiation};
 use crate::server::parts::connections::ServedPages;
@@ -34,7 +35,7 @@ impl FlowType for BrowserPage {
             parameters: &[
                 ParameterWord {
                     name: "page",
-                    kind: ParameterKind::Choice(&["rrul2013", "rrul2025"]),
+                    kind: ParameterKind::Choice(&Page::NAMES),
                     about: "in place of a site: a page of rrul's own, as web_page loads it, from the test's server",
                 },
                 ParameterWord { name: URL, kind: ParameterKind::Url, about: "the site, such as https://example.com/" },

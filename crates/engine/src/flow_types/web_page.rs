@@ -29,7 +29,6 @@ use crate::setup_error::SetupError;
 use crate::web::client::Visitor;
 use crate::web::client::page_load::{Times, load};
 
-const DEFAULT_PAGE: &str = "rrul2025";
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(4);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(500);
 const DEFAULT_CAP: Duration = Duration::from_secs(30);
@@ -56,7 +55,7 @@ impl FlowType for WebPage {
             parameters: &[
                 ParameterWord {
                     name: "page",
-                    kind: ParameterKind::Choice(&["rrul2013", "rrul2025"]),
+                    kind: ParameterKind::Choice(&Page::NAMES),
                     about: "page to load; default rrul2025",
                 },
                 ParameterWord {
@@ -86,7 +85,7 @@ impl FlowType for WebPage {
         let text = |name, default: &str| spec.parameters.text(name).unwrap_or(default).to_owned();
         let time = |time: Duration| format!("{}ms", time.as_millis());
         BTreeMap::from([
-            ("page", text("page", DEFAULT_PAGE)),
+            ("page", text("page", Page::DEFAULT)),
             ("version", text("version", VERSIONS[0].0)),
             ("interval", time(interval_of(spec))),
             ("cap", time(cap_of(spec))),
@@ -124,7 +123,7 @@ struct Flow {
 impl Flow {
     fn new(spec: &FlowSpec, initiation: &Initiation) -> Result<Self, SetupError> {
         let server = initiation.server_for(spec)?;
-        let name = spec.parameters.text("page").unwrap_or(DEFAULT_PAGE);
+        let name = spec.parameters.text("page").unwrap_or(Page::DEFAULT);
         let page = Page::named(name).ok_or_else(|| SetupError::UnknownPage(name.to_owned()))?;
         let version = spec.parameters.text("version").unwrap_or(VERSIONS[0].0);
         let version = VERSIONS.iter().find(|(known, _)| *known == version).and_then(|(_, version)| *version);

@@ -20,9 +20,6 @@ use crate::metrics::web::page_load::{CAP, Load, LoadOutcome, object_took};
 use crate::metrics::web::page_load_statistics::{LoadStatistics, Spread};
 use crate::statistics::bootstrap::{interval, mean};
 
-/// The page that is loaded where a flow names none.
-const DEFAULT_PAGE: &str = "rrul2025";
-
 /// The loads of one page.
 ///
 /// Page load time, always with empty caches, idle and under load (spec, Web Component). One entry for each page,
@@ -218,7 +215,7 @@ fn empty(flow: &FlowSpec) -> PageLoads {
     };
     PageLoads {
         flow_type: flow.flow_type.clone(),
-        page: text("url").or_else(|| text("page")).unwrap_or_else(|| DEFAULT_PAGE.to_owned()),
+        page: text("url").or_else(|| text("page")).unwrap_or_else(|| Page::DEFAULT.to_owned()),
         version: text("version").filter(|version| version != "page"),
         class: flow.class,
         family: flow.family,
@@ -263,7 +260,7 @@ impl Rows {
 
     fn loads(mut self, flow: &FlowSpec) -> Vec<Load> {
         let page = (flow.kind() == FlowKind::WebPage)
-            .then(|| Page::named(flow.parameters.text("page").unwrap_or(DEFAULT_PAGE)))
+            .then(|| Page::named(flow.parameters.text("page").unwrap_or(Page::DEFAULT)))
             .flatten()
             .map(|page| match &self.manifest {
                 // What this version calls by that name is another page: of its objects nothing is known here.

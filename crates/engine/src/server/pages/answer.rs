@@ -35,7 +35,7 @@ impl Answer {
 
 fn pages() -> &'static [Arc<Page>] {
     static ONCE: OnceLock<Vec<Arc<Page>>> = OnceLock::new();
-    ONCE.get_or_init(|| Page::names().filter_map(Page::named).map(Arc::new).collect())
+    ONCE.get_or_init(|| Page::NAMES.into_iter().filter_map(Page::named).map(Arc::new).collect())
 }
 
 /// The answer to a request to this host for this path: `/PAGE/NUMBER`, or `/PAGE/refresh`; after the time that the server is

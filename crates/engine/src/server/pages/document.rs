@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_document_names_every_object_once_and_fits_its_length() {
         let suffix = "65535.0123456789abcdef0123456789abcdef.rrul.test:65535";
-        for name in Page::names() {
+        for name in Page::NAMES {
             let page = Page::named(name).unwrap();
             let text = html(&page, suffix);
             assert!((text.len() as u64) < page.objects[0].octets.0, "{name}: {}", text.len());

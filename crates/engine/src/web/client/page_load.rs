@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_hangs_on_an_object_that_failed_is_waited_for_no_longer() {
-        for name in Page::names() {
+        for name in Page::NAMES {
             let page = Page::named(name).unwrap();
             assert_eq!(awaited_with(&page, 0), page.awaited().count());
             let last = page.objects.len() - 1;
