@@ -50,9 +50,23 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
+/// FNV-1a (draft-eastlake-fnv): a hash that is the same in every version.
+pub fn fnv1a(octets: impl IntoIterator<Item = u8>) -> u64 {
+    octets
+        .into_iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_hash_gives_the_published_values() {
+        assert_eq!(fnv1a([]), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(*b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(*b"foobar"), 0x8594_4171_f739_67e8);
+    }
 
     #[test]
     fn the_generator_gives_the_published_sequence() {

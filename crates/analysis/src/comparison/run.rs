@@ -1,5 +1,6 @@
 //! What is kept of one run for comparing it.
 
+use rrul_model::random::fnv1a;
 use rrul_model::recording::Recording;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -70,25 +71,14 @@ impl ComparedRun {
     }
 }
 
-/// FNV-1a over when it began, every packet and every rate.
+/// A hash over when it began, every packet and every rate.
 fn fingerprint(analysis: &Analysis) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut take = |value: u64| {
-        for octet in value.to_le_bytes() {
-            hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    analysis.test.created.bytes().for_each(|octet| take(u64::from(octet)));
-    for point in of_one_kind(&analysis.round_trip_delay.flows).into_iter().flat_map(|entry| &entry.series) {
-        take(point.at.0.cast_unsigned());
-        take(point.delay.map_or(u64::MAX, |delay| delay.0.cast_unsigned()));
-    }
-    for point in analysis.goodput.down.sum_series.iter().chain(&analysis.goodput.up.sum_series) {
-        take(point.at.0.cast_unsigned());
-        take(point.rate.0);
-    }
-    for page in &analysis.page_loads {
-        page.series.iter().for_each(|load| take(load.took.0.cast_unsigned()));
-    }
-    hash
+    let began = analysis.test.created.bytes().map(u64::from);
+    let packets = of_one_kind(&analysis.round_trip_delay.flows).into_iter().flat_map(|entry| &entry.series);
+    let packets = packets
+        .flat_map(|point| [point.at.0.cast_unsigned(), point.delay.map_or(u64::MAX, |delay| delay.0.cast_unsigned())]);
+    let rates = analysis.goodput.down.sum_series.iter().chain(&analysis.goodput.up.sum_series);
+    let rates = rates.flat_map(|point| [point.at.0.cast_unsigned(), point.rate.0]);
+    let pages = analysis.page_loads.iter().flat_map(|page| &page.series).map(|load| load.took.0.cast_unsigned());
+    fnv1a(began.chain(packets).chain(rates).chain(pages).flat_map(u64::to_le_bytes))
 }

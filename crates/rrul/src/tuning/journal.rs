@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rrul_model::random::fnv1a;
+
 use super::restoration::Restoration;
 use super::shaper::ShaperError;
 
@@ -210,11 +212,7 @@ fn file_name(key: &str) -> String {
     const READABLE: usize = 60;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let readable: String = key.chars().map(plain).take(READABLE).collect();
-    // FNV-1a: the same in every version of the program.
-    let hash = key
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{readable}-{hash:016x}")
+    format!("{readable}-{:016x}", fnv1a(key.bytes()))
 }
 
 #[cfg(test)]
