@@ -15,6 +15,7 @@ use super::tracks::{Packet, Tracks};
 use super::{ALLOWED_ERROR, Begin, Change, ClockOffset, Segment, nanoseconds};
 use crate::by_direction::ByDirection;
 use crate::series::RatePoint;
+use crate::statistics::median::median;
 use crate::statistics::percentile::percentile;
 
 /// No two clocks of working hosts drift apart faster.
@@ -165,9 +166,7 @@ fn unknown(offset: &ClockOffset, tracks: &Tracks, phases: &[PhaseWindow], cause:
             let packets = track.packets.iter().filter(inside);
             waits.extend(packets.filter_map(|p| offset.above_level(track.kind, direction, p.server, p.client)));
         }
-        waits.sort_unstable_by(f64::total_cmp);
-        let median = percentile(&waits, 0, 500).unwrap_or(0.0);
-        (error > SMALL * median)
+        (error > SMALL * median(&waits))
             .then(|| format!("clock drift of up to {} cannot be ruled out ({cause})", nanoseconds(error)))
     })
 }
@@ -274,8 +273,7 @@ fn step(
     if clocks.is_empty() {
         clocks.extend(moved.iter().map(of_route));
     }
-    clocks.sort_unstable_by(f64::total_cmp);
-    let clock = percentile(&clocks, 0, 500).filter(|clock| clock.abs() >= least).unwrap_or(0.0);
+    let clock = Some(median(&clocks)).filter(|clock| clock.abs() >= least).unwrap_or(0.0);
     for (kind, rise) in moved {
         let route = ByDirection { up: rise.up - clock, down: rise.down + clock };
         routes[kind] = ByDirection::each(|direction| {

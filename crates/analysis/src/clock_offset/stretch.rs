@@ -10,7 +10,7 @@ use rrul_model::time::{TestTime, Window};
 
 use super::tracks::Tracks;
 use crate::by_direction::ByDirection;
-use crate::statistics::percentile::percentile;
+use crate::statistics::median::median;
 
 /// Grid on which smallest delays are compared, nanoseconds.
 const BIN: i64 = 100_000_000;
@@ -78,11 +78,9 @@ fn steps_within(tracks: &Tracks, block: Window, routes: bool) -> Vec<(TestTime, 
     for kind in 0..tracks.kinds.len() {
         let ByDirection { up, down } = ByDirection::each(|direction| smallest(tracks, kind, direction, block));
         // Packets that were on their way during a step show it a round trip apart in the two directions.
-        let mut round_trips: Vec<f64> = up.iter().zip(&down).filter_map(|(up, down)| Some((*up)? + (*down)?)).collect();
-        round_trips.sort_unstable_by(f64::total_cmp);
-        let round_trip = percentile(&round_trips, 0, 500).unwrap_or(0.0);
+        let round_trips: Vec<f64> = up.iter().zip(&down).filter_map(|(up, down)| Some((*up)? + (*down)?)).collect();
         // The two directions may fall into neighboring bins besides.
-        let gap = 2 + (round_trip / BIN as f64).clamp(0.0, 20.0) as usize;
+        let gap = 2 + (median(&round_trips) / BIN as f64).clamp(0.0, 20.0) as usize;
         for at in 0..up.len() {
             let [up, down] = [&up, &down].map(|bins| rise(bins, at, gap));
             let (Some(up), Some(down)) = (up, down) else { continue };

@@ -2,6 +2,7 @@
 
 use rrul_analysis::Analysis;
 use rrul_analysis::by_direction::ByDirection;
+use rrul_analysis::statistics::percentile::percentile;
 use rrul_analysis::validity::Verdict;
 use rrul_model::calendar::{date_of_day, unix_seconds};
 use rrul_model::flow::Direction;
@@ -181,10 +182,9 @@ impl Series {
     }
 }
 
-/// The lower of the two in the middle, where two are: what was measured, no mean.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
+    percentile(&values, 0, 500)
 }
 
 fn drawn(runs: &[&Analysis], bins: Bins, theme: &Theme) -> Drawing {

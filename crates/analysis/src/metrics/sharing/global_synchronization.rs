@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::metrics::rate::goodput::DirectionGoodput;
 use crate::metrics::rate::stream_rates::StreamRates;
 use crate::packets::tcp_readings::{TcpReadings, within};
+use crate::statistics::median::median;
 use crate::statistics::percentile::percentile;
 
 /// Streams back off together: variance ratio above this, ...
@@ -170,9 +171,7 @@ fn variance(values: &[f64]) -> f64 {
 
 /// Stretches of intervals below [`DIP`] of the median.
 fn dips(sums: &[f64]) -> u64 {
-    let mut sorted = sums.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let limit = percentile(&sorted, 0, 500).unwrap_or(0.0) * DIP;
+    let limit = median(sums) * DIP;
     let below: Vec<bool> = sums.iter().map(|sum| *sum < limit).collect();
     below.chunk_by(|a, b| a == b).filter(|run| run[0]).count() as u64
 }
