@@ -16,7 +16,7 @@ pub mod access;
 pub mod allowed_marks;
 pub mod consent;
 pub mod fair_shares;
-mod hexadecimal;
+pub(crate) mod hexadecimal;
 pub mod load_queue;
 pub mod log_pace;
 pub mod message_pace;

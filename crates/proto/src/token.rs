@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::admission::hexadecimal::{self, Hexadecimal};
+
 /// 16 octets from the server's cryptographic random source, sent to the client on its control connection.
 ///
 /// Whoever has it speaks for the session. Sixteen octets cannot be guessed by trying, so it needs no other secret.
@@ -16,19 +18,11 @@ impl Token {
 
     /// 32 hexadecimal digits.
     pub(crate) fn hex(self) -> String {
-        format!("{:032x}", u128::from_be_bytes(self.0))
+        Hexadecimal(&self.0).to_string()
     }
 
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
-        // `from_str_radix` would take a sign for a digit.
-        if text.len() != 32 || !text.bytes().all(|octet| octet.is_ascii_hexdigit()) {
-            return None;
-        }
-        let mut octets = [0; 16];
-        for (index, octet) in octets.iter_mut().enumerate() {
-            *octet = u8::from_str_radix(&text[index * 2..index * 2 + 2], 16).ok()?;
-        }
-        Some(Self(octets))
+        hexadecimal::read(text).map(Self)
     }
 }
 

@@ -1,9 +1,9 @@
-//! 32 octets, written as 64 hexadecimal digits.
+//! Octets, written as twice as many hexadecimal digits.
 
 use std::fmt;
 
-/// Shows 32 octets in hexadecimal.
-pub(crate) struct Hexadecimal<'a>(pub(crate) &'a [u8; 32]);
+/// Shows octets in hexadecimal.
+pub(crate) struct Hexadecimal<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Hexadecimal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -11,13 +11,13 @@ impl fmt::Display for Hexadecimal<'_> {
     }
 }
 
-/// Reads 64 digits.
-pub(crate) fn read(text: &str) -> Option<[u8; 32]> {
+/// Reads `N` octets from exactly twice as many digits.
+pub(crate) fn read<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
-    if digits.len() != 64 {
+    if digits.len() != 2 * N {
         return None;
     }
-    let mut octets = [0; 32];
+    let mut octets = [0; N];
     for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
         let digit = |at: usize| char::from(pair[at]).to_digit(16);
         *octet = (digit(0)? << 4 | digit(1)?) as u8;
