@@ -1,7 +1,6 @@
 //! What a rule of validity is: it looks at a recording and its numbers, and reports their validity issues.
 
 use rrul_model::flow::{AddressFamily, Direction};
-use rrul_model::observation::ObservationPoint;
 use rrul_model::recording::Recording;
 use rrul_model::units::{Delay, Share};
 
@@ -41,14 +40,6 @@ pub(crate) fn weight(value: f64, invalid_above: f64) -> Option<Severity> {
         value if value > invalid_above => Some(Severity::Invalid),
         value if value > invalid_above / 2.0 => Some(Severity::Doubt),
         _ => None,
-    }
-}
-
-/// A host in a sentence.
-pub(crate) fn host(point: ObservationPoint) -> &'static str {
-    match point {
-        ObservationPoint::Client => "client",
-        ObservationPoint::Server => "server",
     }
 }
 

@@ -4,7 +4,7 @@ use rrul_model::flow::Direction;
 use rrul_model::observation::sender;
 
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_name};
 
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CACHED_TCP_METRICS], judge };
 
@@ -25,7 +25,7 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
             cached().count(),
             streams.len(),
             direction_name(direction),
-            host(sender(direction)),
+            sender(direction).name(),
         );
         Some(CACHED_TCP_METRICS.reason(Severity::Info, text))
     };

@@ -7,7 +7,7 @@ use rrul_model::recording::Recording;
 
 use crate::packets::effective_settings;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, direction_name, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_name};
 
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CONGESTION_CONTROL, MARKING_REFUSED], judge };
 
@@ -39,7 +39,7 @@ fn congestion_control(recording: &Recording) -> Option<Reason> {
     let streams: Vec<String> = streams.collect();
     let asked: BTreeSet<&str> = replaced.keys().map(|kind| &*kind.asked).collect();
     let asked = Vec::from_iter(asked).join(" and ");
-    let hosts: BTreeSet<&str> = replaced.keys().map(|kind| host(sender(kind.direction))).collect();
+    let hosts: BTreeSet<&str> = replaced.keys().map(|kind| sender(kind.direction).name()).collect();
     let hosts = Vec::from_iter(hosts).join(" and the ");
     let text = format!(
         "{}. Queues fill differently: allow {asked} on the {hosts} (sysctl net.ipv4.tcp_allowed_congestion_control).",
@@ -52,7 +52,7 @@ fn congestion_control(recording: &Recording) -> Option<Reason> {
 fn marking(recording: &Recording) -> Option<Reason> {
     let effective_settings::Unmarked { flow, point, asked, octet, flows } = effective_settings::unmarked(recording)?;
     let others = if flows == 1 { String::new() } else { format!(" (first of {flows} such flows)") };
-    let host = host(point);
+    let host = point.name();
     let text = format!(
         "{flow} leaves the {host} with DSCP {} instead of {asked}{others}. Classes do not compare: check for a container or \
          policy on the {host} that overrides IP_TOS or IPV6_TCLASS.",

@@ -4,7 +4,7 @@ use rrul_model::units::Share;
 
 use crate::metrics::host::host_health::HostHealth;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, host, share_and_limit, weight};
+use crate::validity_rule::{JudgedRun, ValidityRule, share_and_limit, weight};
 
 /// Share of a socket's packets that a host may drop.
 const DROPPED: f64 = 0.001;
@@ -53,7 +53,7 @@ fn sockets(health: &HostHealth) -> Option<Reason> {
     let enough = socket.dropped >= ENOUGH && socket.flow.is_some();
     let severity = if enough { weight(share, DROPPED)? } else { weight(share, DROPPED)?.min(Severity::Doubt) };
     let whose = socket.flow.as_ref().map_or(String::new(), |flow| format!(" of {flow}"));
-    let host = host(health.host);
+    let host = health.host.name();
     let text = format!(
         "The {host} dropped {} test packets{whose} at a full socket buffer ({}). They had crossed the line: stop other \
          programs on the {host}.",
@@ -65,7 +65,7 @@ fn sockets(health: &HostHealth) -> Option<Reason> {
 
 fn softnet(health: &HostHealth) -> Option<Reason> {
     let dropped = health.softnet_dropped.filter(|dropped| *dropped > 0)?;
-    let host = host(health.host);
+    let host = health.host.name();
     let text = format!(
         "The {host} dropped {dropped} packets under load: the receive backlog of a CPU core was full. Stop other programs on \
          the {host}, or raise net.core.netdev_max_backlog."
@@ -75,7 +75,7 @@ fn softnet(health: &HostHealth) -> Option<Reason> {
 
 fn listeners(health: &HostHealth) -> Option<Reason> {
     let dropped = health.listen_drops.filter(|dropped| *dropped > 0)?;
-    let host = host(health.host);
+    let host = health.host.name();
     let text = format!(
         "The {host} dropped {dropped} connection attempts: its listen queue was full. Connection setup looks slower than the \
          line is: raise net.core.somaxconn on the {host}."
@@ -89,7 +89,7 @@ fn quota(health: &HostHealth) -> Option<Reason> {
     let text = format!(
         "The {} was throttled by its CPU quota in {:.0} % of the load's periods (limit {}). Raise the quota of its control \
          group (cpu.max).",
-        host(health.host),
+        health.host.name(),
         share * 100.0,
         Share(THROTTLED / 2.0)
     );

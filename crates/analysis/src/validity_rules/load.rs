@@ -5,7 +5,7 @@ use rrul_model::observation::receiver;
 
 use crate::metrics::rate::goodput;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word};
 
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[NO_LOAD], judge };
 
@@ -23,7 +23,7 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     });
     unloaded
         .map(|direction| {
-            let (word, host) = (direction_word(direction), host(receiver(direction)));
+            let (word, host) = (direction_word(direction), receiver(direction).name());
             let text = if goodput::was_counted(recording, direction) {
                 format!(
                     "{word} carried no load: the {host} received 0 bytes in phase load. Check for flows that failed."

@@ -6,7 +6,7 @@ use rrul_model::units::Share;
 use crate::metrics::host::processor_load::ProcessorLoad;
 use crate::metrics::host::processor_load::{SATURATED, STOLEN};
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, host, weight};
+use crate::validity_rule::{JudgedRun, ValidityRule, weight};
 
 /// Share of the load phase's seconds with too little CPU time that makes a recording invalid.
 const INVALID: f64 = 0.10;
@@ -32,7 +32,7 @@ const UNKNOWN: ReasonWord =
 fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
-        let host = host(point);
+        let host = point.name();
         let Some(load) = evidence.analysis.processor.iter().find(|load| load.point == point) else {
             let text = format!(
                 "CPU load of the {host} was not recorded. It may not have kept up: check it with another tool, such as top."

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rrul_model::observation::ObservationPoint;
 
 use crate::validity::{PARTIAL, Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, host, sentence};
+use crate::validity_rule::{JudgedRun, ValidityRule, sentence};
 
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[CUT_SHORT, FRAMES_MISSING, OBSERVATIONS_DROPPED], judge };
 
@@ -43,7 +43,7 @@ fn frames(evidence: &JudgedRun<'_>) -> Vec<Reason> {
     let recording = evidence.recording;
     let mut reasons = Vec::new();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
-        let host = host(point);
+        let host = point.name();
         let numbers: BTreeSet<u32> = recording.frames_of(point).map(|frame| frame.number).collect();
         let Some(last) = numbers.last() else {
             let text = format!("The recording contains nothing that the {host} observed. Run the test to its end.");

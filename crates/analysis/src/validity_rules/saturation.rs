@@ -7,7 +7,7 @@ use rrul_model::units::{Delay, Share};
 use crate::metrics::rate::saturation::AckStarvation;
 use crate::metrics::tcp::stream_limits::Limits;
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host, weight};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, weight};
 
 /// Share of their busy time that a host may limit senders where the line was not saturated.
 const INVALID: f64 = 0.10;
@@ -72,7 +72,7 @@ fn ack_starvation(starved: &AckStarvation, direction: Direction) -> String {
 
 /// The host that held the senders back most.
 fn limited(limits: &Limits, direction: Direction) -> Option<Reason> {
-    let (sender, receiver) = (host(sender(direction)), host(receiver(direction)));
+    let (sender, receiver) = (sender(direction).name(), receiver(direction).name());
     let causes = [
         (
             limits.rwnd_limited,

@@ -5,7 +5,7 @@ use rrul_model::units::{BitRate, Delay};
 
 use crate::metrics::voice::voip_schedule::{LineSharing, VoipSchedule};
 use crate::validity::{Reason, ReasonWord, Severity};
-use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, host};
+use crate::validity_rule::{JudgedRun, ValidityRule, direction_word};
 
 pub(crate) const RULE: ValidityRule = ValidityRule { words: &[VOICE_SENT_LATE, REDUCED_CIR], judge };
 
@@ -34,7 +34,7 @@ fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
 
 fn late(schedule: &VoipSchedule) -> Option<Reason> {
     let p99 = schedule.send_lateness?.p99.filter(|p99| *p99 > LATE_P99)?;
-    let host = host(sender(schedule.direction));
+    let host = sender(schedule.direction).name();
     let text = format!(
         "Voice packets left the {host} late: P99 {p99} (limit {LATE_P99}), so their rate was not constant. Stop other \
          programs on the {host}, or allow rrul real-time scheduling."

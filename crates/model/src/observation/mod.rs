@@ -58,6 +58,16 @@ pub enum ObservationPoint {
     Server,
 }
 
+impl ObservationPoint {
+    /// The name used in data and in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// Returns the host that sends a flow of this direction.
 pub fn sender(direction: Direction) -> ObservationPoint {
     direction.select(ObservationPoint::Client, ObservationPoint::Server)

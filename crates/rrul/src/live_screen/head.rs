@@ -53,12 +53,12 @@ fn ruler(state: &State, area: Rect, y: u16, buffer: &mut Buffer) {
 pub(super) fn draw_foot(state: &State, area: Rect, palette: &Palette, buffer: &mut Buffer) {
     let width = usize::from(area.width);
     let (mut x, _) = buffer.set_stringn(area.x, area.y, "Busiest core", width, Palette::muted());
-    for (name, point) in [("client", ObservationPoint::Client), ("server", ObservationPoint::Server)] {
+    for point in [ObservationPoint::Client, ObservationPoint::Server] {
         let busy = state.course.busiest_core(point);
         let share = busy.map_or_else(|| "-".to_owned(), |busy| format!("{:.0} %", 100.0 * busy));
         let style =
             if state.course.has_full_core(point) { Palette::strong().fg(palette.alarm()) } else { Palette::muted() };
-        (x, _) = buffer.set_stringn(x, area.y, format!("  {name} {share}"), width, style);
+        (x, _) = buffer.set_stringn(x, area.y, format!("  {} {share}", point.name()), width, style);
     }
     let keys = "q, Ctrl-C: stop and keep the results";
     let keys_at = area.right().saturating_sub(keys.chars().count() as u16);

@@ -28,7 +28,7 @@ pub(crate) const CHART: Chart =
 pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     let mut shown = Shown::default();
     for point in [ObservationPoint::Client, ObservationPoint::Server] {
-        let name = name(point);
+        let name = point.name();
         let Some(host) = run.host_series.iter().find(|host| host.host == point) else {
             shown.missing.push(format!("The {name} reported nothing of itself over time."));
             continue;
@@ -54,16 +54,9 @@ pub(super) fn show(run: &Analysis, scene: &Scene<'_>) -> Shown {
     shown
 }
 
-fn name(point: ObservationPoint) -> &'static str {
-    match point {
-        ObservationPoint::Client => "client",
-        ObservationPoint::Server => "server",
-    }
-}
-
 fn processor(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
     let bins = scene.bins(SECOND);
-    let mut panel = TimePanel::new(format!("Processor, {}", name(host.host)), Quantity::Share, "processor", HEIGHT);
+    let mut panel = TimePanel::new(format!("Processor, {}", host.host.name()), Quantity::Share, "processor", HEIGHT);
     panel.how = "each core".into();
     let line = |(index, core): (usize, &CoreSeries)| {
         let points = bins.means(core.series.iter().map(|point| (point.at.seconds(), point.busy)));
@@ -90,7 +83,7 @@ fn lateness(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
     let packets: Vec<DelayPoint> =
         host.send_lateness.iter().map(|(at, delay)| DelayPoint { at: *at, delay: Some(*delay) }).collect();
     let binned = bins.delays(packets.iter());
-    let mut panel = TimePanel::new(format!("Send lateness, {}", name(host.host)), Quantity::Delay, "lateness", HEIGHT);
+    let mut panel = TimePanel::new(format!("Send lateness, {}", host.host.name()), Quantity::Delay, "lateness", HEIGHT);
     panel.how = "time of passing packets to the kernel, less their schedule".into();
     let ends = |bin: &crate::panels::bins::DelayBin| {
         bin.lowest.zip(bin.highest).map(|(low, high)| (nanoseconds(low), nanoseconds(high)))
@@ -120,7 +113,7 @@ fn lateness(run: &Analysis, host: &HostSeries, scene: &Scene<'_>) -> TimePanel {
 /// Drops over time; `None` without any.
 fn drops(host: &HostSeries, scene: &Scene<'_>) -> Option<TimePanel> {
     let bins = scene.bins(SECOND);
-    let mut panel = TimePanel::new(format!("Drops, {}", name(host.host)), Quantity::Count, "drops", HEIGHT);
+    let mut panel = TimePanel::new(format!("Drops, {}", host.host.name()), Quantity::Count, "drops", HEIGHT);
     panel.how = "packets in a bin, the whole host's".into();
     panel.heads = vec!["in all"];
     for (index, kind) in host.drops.iter().enumerate() {
@@ -141,7 +134,7 @@ fn drops(host: &HostSeries, scene: &Scene<'_>) -> Option<TimePanel> {
 }
 
 fn without_drops(host: &HostSeries) -> String {
-    let name = name(host.host);
+    let name = host.host.name();
     if host.drops.is_empty() {
         return format!("What the {name} dropped was not read.");
     }

@@ -11,9 +11,8 @@ use crate::text::words;
 pub(crate) fn tables(recording: &Recording) -> Vec<DataTable> {
     let header = &recording.header;
     let mut tables = vec![the_test(header), hosts(header)];
-    for (point, name, host) in
-        [(ObservationPoint::Client, "client", &header.client), (ObservationPoint::Server, "server", &header.server)]
-    {
+    for (point, host) in [(ObservationPoint::Client, &header.client), (ObservationPoint::Server, &header.server)] {
+        let name = point.name();
         tables.extend(interfaces(recording, point, name, host));
         tables.extend(pairs(&format!("Kernel settings of the {name}"), host.settings.iter()));
         tables.extend(pairs(&format!("What rrul may do on the {name}"), host.abilities.iter()));

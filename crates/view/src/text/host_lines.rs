@@ -4,7 +4,6 @@ use rrul_analysis::Analysis;
 use rrul_analysis::metrics::host::host_health::HostHealth;
 use rrul_analysis::metrics::host::host_interface::HostInterface;
 use rrul_analysis::metrics::host::host_route::{HostRoute, WirelessLink};
-use rrul_model::observation::ObservationPoint;
 use rrul_model::units::{BitRate, Delay};
 
 use crate::text::words::{count, family_name, percent};
@@ -14,18 +13,14 @@ const OWN_QUEUE: Delay = Delay(1_000_000);
 
 /// Returns one line for each.
 pub(crate) fn lines(run: &Analysis) -> Vec<String> {
-    run.hosts.iter().flat_map(|host| of(host).into_iter().map(|line| format!("  {}: {line}", name(host)))).collect()
+    run.hosts
+        .iter()
+        .flat_map(|host| of(host).into_iter().map(|line| format!("  {}: {line}", host.host.name())))
+        .collect()
 }
 
 fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
-}
-
-fn name(host: &HostHealth) -> &'static str {
-    match host.host {
-        ObservationPoint::Client => "client",
-        ObservationPoint::Server => "server",
-    }
 }
 
 fn of(host: &HostHealth) -> Vec<String> {
@@ -125,6 +120,7 @@ mod tests {
     use rrul_analysis::metrics::host::host_interface::HostQueue;
     use rrul_analysis::statistics::percentile::DelayStatistics;
     use rrul_model::flow::AddressFamily;
+    use rrul_model::observation::ObservationPoint;
 
     fn quiet(host: ObservationPoint) -> HostHealth {
         let queue = HostQueue {

@@ -9,7 +9,6 @@ use rrul_analysis::metrics::loss::packet_count::Loss;
 use rrul_analysis::metrics::rate::goodput::DirectionGoodput;
 use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::Direction;
-use rrul_model::observation::ObservationPoint;
 use rrul_model::phase::Phase;
 use rrul_model::units::Delay;
 
@@ -269,10 +268,7 @@ fn measurement(run: &Analysis) -> SectionBody {
         table.row(["probes skipped", &words::count(run.loss.skipped.packets)]);
     }
     for load in &run.processor {
-        let host = match load.point {
-            ObservationPoint::Client => "client",
-            ObservationPoint::Server => "server",
-        };
+        let host = load.point.name();
         table.row([&format!("CPU load of the {host}, mean"), &words::percent(load.mean)]);
         table.row([&format!("CPU load of the {host}, busiest core and second"), &words::percent(load.busiest_core)]);
         if load.saturated > 0.0 {
