@@ -5,6 +5,8 @@
 mod access_help;
 #[cfg(feature = "archive")]
 mod archive;
+#[cfg(feature = "compare")]
+mod choice;
 #[cfg(test)]
 mod help_tests;
 mod key;
@@ -24,11 +26,15 @@ use rrul_analysis::comparison::group::GroupKey;
 use rrul_engine::client::Families;
 use rrul_model::flow::AddressFamily;
 use rrul_model::link_layer::LinkLayer;
+#[cfg(feature = "charts")]
+use rrul_view::Theme;
 
 #[cfg(feature = "cluster")]
 pub(crate) use archive::ExecutorArguments;
 #[cfg(feature = "archive")]
 pub(crate) use archive::{AddArguments, AnswerFormat, ArchiveAction, ArchiveArguments, QueryArguments};
+#[cfg(feature = "compare")]
+use choice::{Word, choice};
 #[cfg(feature = "tickets")]
 pub(crate) use key::TicketArguments;
 pub(crate) use key::{KeyAction, KeyArguments};
@@ -351,8 +357,8 @@ pub(crate) struct CompareArguments {
     ///
     /// Recordings that have this in common count as repetitions of one setting. The group of the first file is the reference.
     /// Default: no grouping; each recording is a group.
-    #[arg(long, value_name = "KEY")]
-    pub(crate) by: Option<GroupChoice>,
+    #[arg(long, value_name = "KEY", value_parser = choice(GROUP_KEYS))]
+    pub(crate) by: Option<GroupKey>,
     /// Compare even if plans, workload versions or pages differ
     #[arg(long)]
     pub(crate) anyway: bool,
@@ -362,35 +368,14 @@ pub(crate) struct CompareArguments {
 }
 
 #[cfg(feature = "compare")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GroupChoice {
-    /// The title given with `rrul run --title`
-    Title,
-    /// The plan
-    Plan,
-    /// The server
-    Server,
-    /// The client host
-    Client,
-    /// The address families tested
-    Families,
-    /// The day, UTC
-    Day,
-}
-
-#[cfg(feature = "compare")]
-impl From<GroupChoice> for GroupKey {
-    fn from(choice: GroupChoice) -> Self {
-        match choice {
-            GroupChoice::Title => Self::Title,
-            GroupChoice::Plan => Self::Plan,
-            GroupChoice::Server => Self::Server,
-            GroupChoice::Client => Self::Client,
-            GroupChoice::Families => Self::Families,
-            GroupChoice::Day => Self::Day,
-        }
-    }
-}
+const GROUP_KEYS: &[Word<GroupKey>] = &[
+    ("title", "The title given with `rrul run --title`", GroupKey::Title),
+    ("plan", "The plan", GroupKey::Plan),
+    ("server", "The server", GroupKey::Server),
+    ("client", "The client host", GroupKey::Client),
+    ("families", "The address families tested", GroupKey::Families),
+    ("day", "The day, UTC", GroupKey::Day),
+];
 
 #[cfg(feature = "export")]
 #[derive(Debug, Args)]
@@ -443,8 +428,8 @@ pub(crate) struct PlotArguments {
     #[arg(long, default_value = "overview", value_name = "CHART", help_heading = "Chart")]
     pub(crate) chart: String,
     /// Colors
-    #[arg(long, default_value = "light", value_name = "THEME", help_heading = "Chart")]
-    pub(crate) theme: ThemeChoice,
+    #[arg(long, default_value = "light", value_name = "THEME", value_parser = choice(THEMES), help_heading = "Chart")]
+    pub(crate) theme: &'static Theme,
     /// Width of a PNG in units of 1160 pixels
     #[arg(long, default_value_t = 2.0, value_name = "N", help_heading = "Chart")]
     pub(crate) scale: f32,
@@ -505,13 +490,10 @@ pub(crate) enum PictureFormat {
 }
 
 #[cfg(feature = "charts")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ThemeChoice {
-    /// Dark on white, for screens and paper
-    Light,
-    /// Light on dark, for slides
-    Dark,
-}
+const THEMES: &[Word<&Theme>] = &[
+    ("light", "Dark on white, for screens and paper", &Theme::LIGHT),
+    ("dark", "Light on dark, for slides", &Theme::DARK),
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rrul_model::flow::Direction;
 use rrul_model::shaping::Preference;
 use rrul_model::units::{ByteCount, parse_duration};
 
+use super::choice::{Word, choice};
 use super::{AccessArguments, FamilyChoice};
 use crate::tuning::driver::{RESTORE_COMMAND_HELP, SHAPER_HELP};
 use crate::tuning::rate_list::RateList;
@@ -44,10 +45,11 @@ pub(crate) struct TuneArguments {
         long,
         value_name = "DIRECTION",
         default_value = "both",
+        value_parser = choice(DIRECTIONS),
         hide_possible_values = true,
         help_heading = "Search"
     )]
-    pub(crate) direction: DirectionChoice,
+    pub(crate) direction: &'static [Direction],
     /// Most queueing delay at P95 [default: 5ms, more on slow lines]
     #[arg(long, value_name = "DELAY", value_parser = parse_duration, help_heading = "Search")]
     pub(crate) delay: Option<Duration>,
@@ -59,10 +61,11 @@ pub(crate) struct TuneArguments {
         long,
         value_name = "PREFERENCE",
         default_value = "balanced",
+        value_parser = choice(PREFERENCES),
         hide_possible_values = true,
         help_heading = "Search"
     )]
-    pub(crate) prefer: PreferenceChoice,
+    pub(crate) prefer: Preference,
     /// Most time for the search
     #[arg(long, value_name = "TIME", default_value = "8min", value_parser = minutes, help_heading = "Limits")]
     pub(crate) max_time: Duration,
@@ -162,46 +165,18 @@ pub(crate) struct SweepArguments {
     pub(crate) session: SessionArguments,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DirectionChoice {
-    /// Upload only
-    Up,
-    /// Download only
-    Down,
-    /// Upload, then download with the upload shaped, then both
-    Both,
-}
+/// In the order in which they are tuned.
+const DIRECTIONS: &[Word<&[Direction]>] = &[
+    ("up", "Upload only", &[Direction::Up]),
+    ("down", "Download only", &[Direction::Down]),
+    ("both", "Upload, then download with the upload shaped, then both", &[Direction::Up, Direction::Down]),
+];
 
-impl DirectionChoice {
-    /// The directions in the order in which they are tuned.
-    pub(crate) fn directions(self) -> Vec<Direction> {
-        match self {
-            Self::Up => vec![Direction::Up],
-            Self::Down => vec![Direction::Down],
-            Self::Both => vec![Direction::Up, Direction::Down],
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PreferenceChoice {
-    /// The largest rate whose P95 of queueing delay is within the limit
-    Balanced,
-    /// The largest rate whose P99 is within the limit
-    Delay,
-    /// The largest rate that adds at most 15 ms at P95
-    Rate,
-}
-
-impl From<PreferenceChoice> for Preference {
-    fn from(choice: PreferenceChoice) -> Self {
-        match choice {
-            PreferenceChoice::Balanced => Self::Balanced,
-            PreferenceChoice::Delay => Self::Delay,
-            PreferenceChoice::Rate => Self::Rate,
-        }
-    }
-}
+const PREFERENCES: &[Word<Preference>] = &[
+    ("balanced", "The largest rate whose P95 of queueing delay is within the limit", Preference::Balanced),
+    ("delay", "The largest rate whose P99 is within the limit", Preference::Delay),
+    ("rate", "The largest rate that adds at most 15 ms at P95", Preference::Rate),
+];
 
 /// A duration that also reads `8m` as minutes: no search takes milliseconds.
 fn minutes(text: &str) -> Result<Duration, rrul_model::units::UnitError> {

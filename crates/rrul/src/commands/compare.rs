@@ -15,10 +15,9 @@ use crate::outcome::Outcome;
 use crate::{output, store, together};
 
 pub(crate) fn execute(arguments: &CompareArguments) -> Result<Outcome, Failure> {
-    let by = arguments.by.map(GroupKey::from);
-    let comparison = Comparison::new(read(&arguments.files)?, by);
+    let comparison = Comparison::new(read(&arguments.files)?, arguments.by);
     if comparison.groups.len() < 2 {
-        let key = by.map_or("title", GroupKey::name);
+        let key = arguments.by.map_or("title", GroupKey::name);
         return Err(ComparisonError::OneGroup { runs: comparison.runs.len(), key }.into());
     }
     if !comparison.conflicts.is_empty() && !arguments.anyway {

@@ -8,7 +8,7 @@ use rrul_analysis::{Analysis, analyze};
 use rrul_view::drawing::svg::{Renderer, with_renderer};
 use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
 
-use crate::arguments::{PictureFormat, PlotArguments, ThemeChoice};
+use crate::arguments::{PictureFormat, PlotArguments};
 use crate::failure::{ContentError, Failure};
 use crate::outcome::Outcome;
 use crate::output::{say, write};
@@ -26,11 +26,7 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
             Failure::NotFound { what: "chart", name: name.to_owned(), known }
         })?),
     };
-    let theme = match arguments.theme {
-        ThemeChoice::Light => Theme::LIGHT,
-        ThemeChoice::Dark => Theme::DARK,
-    };
-    let look = Look { theme: &theme, scale: arguments.scale, overwrite: arguments.force };
+    let look = Look { theme: arguments.theme, scale: arguments.scale, overwrite: arguments.force };
     let format = arguments.format.unwrap_or(PictureFormat::Svg);
     let stem = arguments.files[0].file_stem().unwrap_or_default().to_string_lossy();
     let place = |otherwise: String| arguments.output.clone().unwrap_or_else(|| PathBuf::from(otherwise));

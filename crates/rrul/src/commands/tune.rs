@@ -19,7 +19,7 @@ use rrul_model::plan::TestPlan;
 use rrul_model::shaping::{ShaperDescription, ShaperRates, TuningPlan};
 use rrul_model::units::{BitRate, Delay};
 
-use crate::arguments::tune::{DirectionChoice, SessionArguments, ShaperArguments, TuneArguments};
+use crate::arguments::tune::{SessionArguments, ShaperArguments, TuneArguments};
 use crate::commands::run::seed_from;
 use crate::commands::show::{UNNAMED, print_summary};
 use crate::failure::Failure;
@@ -91,7 +91,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     }
     let tuning = TuningPlan {
         directions,
-        prefer: arguments.prefer.into(),
+        prefer: arguments.prefer,
         delay_limit: arguments.delay.map(Delay::from),
         longest: arguments.max_time,
         most_data: arguments.max_data,
@@ -170,10 +170,9 @@ pub(crate) fn opened(arguments: &ShaperArguments, options: &DriverOptions) -> Re
 }
 
 /// The directions to tune: those that were asked for; of both, those that the shaper has.
-fn directions(asked: DirectionChoice, shaper: &dyn Shaper) -> Result<Vec<Direction>, Failure> {
+fn directions(asked: &[Direction], shaper: &dyn Shaper) -> Result<Vec<Direction>, Failure> {
     let place = || shaper.describe().target.clone();
-    let (there, missing): (Vec<_>, Vec<_>) =
-        asked.directions().into_iter().partition(|direction| shaper.has(*direction));
+    let (there, missing): (Vec<_>, Vec<_>) = asked.iter().copied().partition(|direction| shaper.has(*direction));
     match (there.as_slice(), missing.as_slice()) {
         ([], missing) => {
             let direction = missing.first().copied().unwrap_or(Direction::Up);
