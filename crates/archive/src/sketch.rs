@@ -119,6 +119,8 @@ impl Sketch {
 
 #[cfg(test)]
 mod tests {
+    use rrul_model::random::Random;
+
     use super::*;
     use proptest::prelude::*;
     use rrul_analysis::statistics::percentile::percentile;
@@ -153,24 +155,16 @@ mod tests {
         assert_eq!(Sketch::default().percentile(500), None);
     }
 
-    /// Numbers from a seed (splitmix64).
-    fn random(state: &mut u64) -> u64 {
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     #[test]
     fn any_split_and_order_of_ten_thousand_runs_gives_the_same_bits() {
-        let mut seed = 20;
+        let mut random = Random(20);
         let runs: Vec<Sketch> = (0..10_000)
             .map(|_| {
                 let mut sketch = Sketch::default();
-                let scale = 1 + random(&mut seed) % 400_000_000;
+                let scale = 1 + random.next() % 400_000_000;
                 for _ in 0..20 {
-                    let lost = random(&mut seed).is_multiple_of(100);
-                    sketch.add((!lost).then_some(Delay((random(&mut seed) % scale) as i64)));
+                    let lost = random.next().is_multiple_of(100);
+                    sketch.add((!lost).then_some(Delay((random.next() % scale) as i64)));
                 }
                 sketch
             })
@@ -184,7 +178,7 @@ mod tests {
         for parts in [1_usize, 2, 7, 100, 10_000] {
             let mut order: Vec<usize> = (0..runs.len()).collect();
             for at in (1..order.len()).rev() {
-                order.swap(at, (random(&mut seed) % (at as u64 + 1)) as usize);
+                order.swap(at, (random.next() % (at as u64 + 1)) as usize);
             }
             let mut merged: Vec<Sketch> = order
                 .chunks(runs.len().div_ceil(parts))

@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rrul_model::calendar::date_of_day;
+use rrul_model::random::Random;
 use rrul_model::units::Delay;
 
 use crate::columns::Columns;
@@ -27,39 +28,20 @@ const PROVIDERS: u64 = 20;
 const COUNTRIES: [&str; 5] = ["DE", "FR", "JP", "SE", "US"];
 const SITES: u64 = 2;
 
-/// Numbers from a seed (splitmix64).
-#[derive(Debug, Clone)]
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    /// The next number.
-    pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// The next number below a limit.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.draw() % limit.max(1)
-    }
-}
-
 /// Where and when a run was, and what the rest of it is drawn from.
 struct Beginning {
     id: String,
     provider: u64,
     day: i64,
     site: Site,
-    numbers: Numbers,
+    numbers: Random,
 }
 
 fn beginning(seed: u64, index: u64) -> Beginning {
-    let mut numbers = Numbers(seed ^ index.wrapping_mul(0xd134_2543_de82_ef95));
-    let id = format!("{:016x}{:016x}", numbers.draw(), numbers.draw());
-    let provider = numbers.below(PROVIDERS);
-    let day = FIRST_DAY + numbers.below(DAYS) as i64;
+    let mut numbers = Random(seed ^ index.wrapping_mul(0xd134_2543_de82_ef95));
+    let id = format!("{:016x}{:016x}", numbers.next(), numbers.next());
+    let provider = numbers.next() % PROVIDERS;
+    let day = FIRST_DAY + (numbers.next() % DAYS) as i64;
     let site = format!("site{}", provider % SITES).parse().unwrap_or_default();
     Beginning { id, provider, day, site, numbers }
 }
@@ -152,8 +134,8 @@ pub fn run(seed: u64, index: u64) -> RunRows {
 fn figures(seed: u64, index: u64) -> Figures {
     let Beginning { id, provider, day, site, mut numbers } = beginning(seed, index);
     let key = run_key(&id);
-    let second = numbers.below(86_400) as i64;
-    let managed = numbers.below(2) == 1;
+    let second = (numbers.next() % 86_400) as i64;
+    let managed = numbers.next() % 2 == 1;
     let hour = second / 3600;
     // Busy evenings, providers that differ, and a queue where none is managed.
     let idle = 5_000_000 + provider as i64 * 1_000_000;
@@ -194,7 +176,7 @@ fn figures(seed: u64, index: u64) -> Figures {
         octets: Some(150_000_000),
         ..FlowRow::default()
     });
-    let bleached = |numbers: &mut Numbers| if numbers.below(10) < provider % 5 { "bleached" } else { "preserved" };
+    let bleached = |numbers: &mut Random| if numbers.next() % 10 < provider % 5 { "bleached" } else { "preserved" };
     let run = RunRow {
         run_key: key,
         run_id: Some(id),
@@ -209,7 +191,7 @@ fn figures(seed: u64, index: u64) -> Figures {
         aqm_down: Some(if managed { "cake" } else { "none" }.to_owned()),
         aqm_up: Some(if managed { "cake" } else { "none" }.to_owned()),
         families: Some("both".to_owned()),
-        validity: Some(if numbers.below(20) == 0 { "invalid" } else { "valid" }.to_owned()),
+        validity: Some(if numbers.next().is_multiple_of(20) { "invalid" } else { "valid" }.to_owned()),
         confidence: Some("high".to_owned()),
         partial: Some(0),
         idle_p50_ns: Some(idle),
@@ -226,14 +208,14 @@ fn figures(seed: u64, index: u64) -> Figures {
 }
 
 /// Bins around that of a delay, most packets in the middle, and a few lost packets.
-fn sketch(row: DelayRow, delay: i64, packets: i64, numbers: &mut Numbers) -> SketchRows {
+fn sketch(row: DelayRow, delay: i64, packets: i64, numbers: &mut Random) -> SketchRows {
     let spread: i64 = if packets > 1000 { 18 } else { 8 };
-    let middle = bin_of(Delay(delay)) + numbers.below(9) as i64 - 4;
+    let middle = bin_of(Delay(delay)) + (numbers.next() % 9) as i64 - 4;
     let mut left = packets;
     let (mut bins, mut counts) = (Vec::new(), Vec::new());
     for offset in -spread..=spread {
         let share = (spread + 1 - offset.abs()) * packets / ((spread + 1) * (spread + 1));
-        let n = (share + numbers.below(5) as i64).min(left);
+        let n = (share + (numbers.next() % 5) as i64).min(left);
         left -= n;
         if n > 0 {
             bins.push(middle + offset);

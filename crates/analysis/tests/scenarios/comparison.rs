@@ -10,11 +10,12 @@ use rrul_analysis::comparison::span::Basis;
 use rrul_analysis::comparison::workload::Workload;
 use rrul_analysis::metrics::rate::goodput::DirectionGoodput;
 use rrul_model::flow::AddressFamily;
+use rrul_model::random::Random;
 use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::builder::{SECOND, Scenario};
-use crate::made_runs::{MADE, Made, Noise};
+use crate::made_runs::{MADE, Made, normal};
 use crate::summary::check;
 
 fn pair_of(first: Made, second: Made) -> Comparison {
@@ -165,12 +166,12 @@ fn repetitions_are_compared_by_ranks_and_cover_their_shift() {
     };
     let mut held = 0;
     for trial in 0..TRIALS {
-        let mut noise = Noise(trial);
+        let mut random = Random(trial);
         let mut runs = Vec::new();
         for day in 0..5 {
             // Runs differ among themselves by far more than one run shows.
             let mut run = |title, mean: f64, seed| {
-                let made = Made { seed: 100 * trial + seed, loaded_ms: mean + 10.0 * noise.normal(), ..MADE };
+                let made = Made { seed: 100 * trial + seed, loaded_ms: mean + 10.0 * normal(&mut random), ..MADE };
                 runs.push(titled(title, 2 * day + 1 + seed % 2, made));
             };
             run("a", 100.0, 2 * day + 10);

@@ -15,6 +15,7 @@ use rrul_analysis::statistics::percentile::DelayStatistics;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::{Phase, PhaseWindow};
+use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
@@ -25,21 +26,9 @@ const LOAD: Window = Window { from: TestTime(10 * SECOND), to: TestTime(70 * SEC
 /// Between packets: three streams of 60 ms each.
 const SPACING: i64 = 20 * MS;
 
-/// SplitMix64, and deviates that are nearly normal: twelve uniform ones each.
-pub(crate) struct Noise(pub(crate) u64);
-
-impl Noise {
-    pub(crate) fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub(crate) fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
+/// A deviate that is nearly normal: the sum of twelve uniform ones.
+pub(crate) fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
 
 /// A made-up run: delay that wanders about a mean, and rates that do.
@@ -59,12 +48,12 @@ pub(crate) const MADE: Made = Made { seed: 1, loaded_ms: 40.0, spread_ms: 6.0, d
 
 impl Made {
     pub(crate) fn analysis(self) -> Analysis {
-        let mut noise = Noise(self.seed * 7919);
+        let mut random = Random(self.seed * 7919);
         // An autoregressive series that forgets in half a second.
         let coefficient = (-SPACING as f64 / (SECOND / 2) as f64).exp();
-        let mut wander = noise.normal();
+        let mut wander = normal(&mut random);
         let mut value = || {
-            wander = coefficient * wander + (1.0 - coefficient * coefficient).sqrt() * noise.normal();
+            wander = coefficient * wander + (1.0 - coefficient * coefficient).sqrt() * normal(&mut random);
             wander
         };
         let count = LOAD.to.0 / SPACING;
@@ -88,7 +77,7 @@ impl Made {
             .map(|step| RatePoint {
                 at: TestTime(LOAD.from.0 + step * SECOND / 10 + SECOND / 20),
                 over: Duration::from_millis(100),
-                rate: BitRate((self.down_mbit * 1e6 * (1.0 + 0.05 * noise.normal())) as u64),
+                rate: BitRate((self.down_mbit * 1e6 * (1.0 + 0.05 * normal(&mut random))) as u64),
             })
             .collect();
         let sum = BitRate(rates.iter().map(|point| point.rate.0).sum::<u64>() / rates.len() as u64);

@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rrul_archive::checking::{Checked, Problem};
-use rrul_archive::synthetic::{self, Numbers};
+use rrul_archive::synthetic;
 use rrul_archive::{Archive, Writer};
+use rrul_model::random::Random;
 
 use crate::scratch::Scratch;
 
@@ -47,10 +48,10 @@ fn checked(folder: &Path) -> Checked {
 fn what_is_killed_leaves_whole_files_and_no_row_twice() {
     let scratch = Scratch::new();
     Archive::create(scratch.path()).unwrap();
-    let mut numbers = Numbers(RUNS);
+    let mut numbers = Random(RUNS);
     let mut runs = 0;
     for round in 0..KILLS {
-        killed_after(scratch.path(), Duration::from_millis(20 + numbers.below(400)));
+        killed_after(scratch.path(), Duration::from_millis(20 + numbers.next() % 400));
         // As a reader finds it: every file is whole, every run is there once with all of its rows. What belongs to no run yet is
         // joined with none.
         let found = checked(scratch.path());

@@ -1,5 +1,6 @@
 //! Bursts that are there, and lines that have none: a thousand simulated runs of congestion control.
 
+use rrul_model::random::Random;
 use rrul_model::time::{TestTime, Window};
 
 use super::*;
@@ -7,26 +8,8 @@ use crate::metrics::rate::rate_series::STEP;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A generator that is even over 64 bits (Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From 0 to 1.
-    fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn between(&mut self, from: f64, to: f64) -> f64 {
-        from + (to - from) * self.share()
-    }
+fn between(random: &mut Random, from: f64, to: f64) -> f64 {
+    from + (to - from) * random.unit()
 }
 
 /// Bits per second at each time since the load began.
@@ -69,7 +52,7 @@ impl Line {
         let (mut arrived, mut read, mut rates, mut straying) = (0.0, 0.0, Vec::new(), 0.0);
         while now < seconds {
             // Autoregressive of the first order: it forgets within a second.
-            straying = straying * (1.0 - tick) + self.straying * random.between(-1.0, 1.0) * (6.0 * tick).sqrt();
+            straying = straying * (1.0 - tick) + self.straying * between(random, -1.0, 1.0) * (6.0 * tick).sqrt();
             let capacity = ((self.rate)(now) * tick / SEGMENT_BITS) * (1.0 + straying).max(0.1);
             let round_trip = self.round_trip + waiting * tick / capacity;
             let offered: f64 = streams.iter().map(|stream| stream.window / round_trip * tick).sum();
@@ -81,9 +64,9 @@ impl Line {
             waiting = waiting.min(limit);
             for stream in &mut streams {
                 // Some streams lose; in slow start all do, and much at once, which takes its time to mend.
-                let loses = full && (stream.slow_start || random.share() < 0.5);
+                let loses = full && (stream.slow_start || random.unit() < 0.5);
                 if loses && now - stream.reduced > round_trip {
-                    let factor = if stream.slow_start { random.between(0.2, 0.7) } else { 0.7 };
+                    let factor = if stream.slow_start { between(random, 0.2, 0.7) } else { 0.7 };
                     stream.maximum = stream.window;
                     stream.window = (stream.window * factor).max(2.0);
                     (stream.reduced, stream.slow_start) = (now, false);
@@ -100,7 +83,7 @@ impl Line {
             now += tick;
             if (now / 0.25).floor() > ((now - tick) / 0.25).floor() {
                 // The receiver is handed several segments at once, and its counters are read up to 1 ms late.
-                let late = random.between(0.0, 0.004);
+                let late = between(random, 0.0, 0.004);
                 let seen = ((arrived * (1.0 + late / now.max(0.25))) / 2.0).floor() * 2.0;
                 rates.push((seen - read).max(0.0) * SEGMENT_BITS / 0.25);
                 read = seen;
@@ -119,8 +102,8 @@ fn none_of_a_thousand_runs_over_steady_lines_has_a_burst() {
         let mut random = Random(seed);
         let line = Line {
             rate: STEADY[seed as usize % STEADY.len()],
-            round_trip: random.between(0.005, 0.17),
-            queue: 10_f64.powf(random.between(-2.5, 0.5)),
+            round_trip: between(&mut random, 0.005, 0.17),
+            queue: 10_f64.powf(between(&mut random, -2.5, 0.5)),
             streams: [1, 4, 8][random.next() as usize % 3],
             straying: [0.0, 0.02, 0.05][random.next() as usize % 3],
         };
@@ -152,7 +135,7 @@ fn bursts_are_found_with_their_length_and_bytes() {
         let mut missed = 0;
         for seed in 0..50 {
             let mut random = Random(seed);
-            let line = Line::steady(rate, random.between(0.01, 0.04));
+            let line = Line::steady(rate, between(&mut random, 0.01, 0.04));
             let history = rate_history(&line.series(60.0, &mut random));
             let Some(burst) = history.burst else {
                 missed += 1;
