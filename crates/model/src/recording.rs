@@ -55,7 +55,7 @@ pub enum RecordingError {
 }
 
 /// What is known before the first packet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Header {
     /// [`FORMAT`].
     pub format: String,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use rrul_analysis::Analysis;
-use rrul_model::environment::Environment;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameters};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
@@ -12,7 +11,7 @@ use rrul_model::observation::{
 };
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::plan::{PhaseLength, TestPlan};
-use rrul_model::recording::{Clocks, End, FORMAT, Frame, Header, Recording};
+use rrul_model::recording::{End, FORMAT, Frame, Header, Recording};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
 
@@ -42,33 +41,18 @@ impl Scenario {
         let plan = TestPlan {
             name: "rrul".to_owned(),
             title: "a scenario".to_owned(),
-            spec: String::new(),
             phases: vec![length(Phase::Idle, 5), length(Phase::Load, 10), length(Phase::After, 5)],
             sample_interval: Duration::from_millis(100),
-            link_layer: None,
-            after_at_most: None,
-            overhead: None,
-            entries: Vec::new(),
+            ..TestPlan::default()
         };
         let header = Header {
             format: FORMAT.to_owned(),
-            title: String::new(),
             created: "2026-01-02T03:04:05Z".to_owned(),
             phases: plan.phase_windows(),
             plan,
-            flows: Vec::new(),
             families: vec![AddressFamily::Ipv4],
-            absent_families: Vec::new(),
             server_name: "server.example".to_owned(),
-            encrypted: false,
-            server_addresses: Vec::new(),
-            clocks: Clocks::default(),
-            line_rate: None,
-            budget: None,
-            client: Environment::default(),
-            server: Environment::default(),
-            imported: None,
-            tuning: None,
+            ..Header::default()
         };
         let frame = |point, number| Frame { point, number, dropped: 0, tables: Tables::default(), events: Vec::new() };
         let frames = (0..=20).flat_map(|number| [frame(Client, number), frame(Server, number)]).collect();

@@ -11,13 +11,12 @@ use super::stream::{Octets, Recorded};
 use super::tcp_state::tcp_info;
 use super::timeline::{Phases, Timeline};
 use super::{host, probe_rows};
-use crate::environment::Environment;
 use crate::flow::{AddressFamily, Direction, FlowId, FlowSpec};
 use crate::imported::Imported;
 use crate::observation::{FlowEvent, FlowEventKind, ObservationPoint, OctetsReceived, Tables};
 use crate::plan::TestPlan;
 use crate::printable::is_unprintable;
-use crate::recording::{Clocks, End, FORMAT, Frame, Header, Recording};
+use crate::recording::{End, FORMAT, Frame, Header, Recording};
 use crate::time::{TestTime, Window};
 use crate::units::ByteCount;
 
@@ -275,10 +274,7 @@ fn header(
         spec: String::new(),
         phases: phases.lengths(),
         sample_interval: Duration::from_secs_f64(step),
-        link_layer: None,
-        after_at_most: None,
-        overhead: None,
-        entries: Vec::new(),
+        ..TestPlan::default()
     };
     Header {
         format: FORMAT.to_owned(),
@@ -288,16 +284,10 @@ fn header(
         flows,
         phases: phases.windows.clone(),
         families: families.into_iter().collect(),
-        absent_families: Vec::new(),
-        encrypted: false,
         server_addresses: server.parse().into_iter().collect(),
         server_name: server,
-        clocks: Clocks::default(),
-        line_rate: None,
-        budget: None,
         client: host::client(metadata, &imported.tool),
-        server: Environment::default(),
-        tuning: None,
         imported: Some(imported),
+        ..Header::default()
     }
 }

@@ -36,7 +36,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// A test as data, checked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TestPlan {
     /// Its name, the file's without `.toml`.
     pub name: String,

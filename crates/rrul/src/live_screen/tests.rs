@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
-use rrul_model::environment::Environment;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameters};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{
@@ -15,7 +14,7 @@ use rrul_model::observation::{
 };
 use rrul_model::phase::Phase;
 use rrul_model::plan::{PhaseLength, TestPlan};
-use rrul_model::recording::{Clocks, FORMAT, Frame, Header};
+use rrul_model::recording::{FORMAT, Frame, Header};
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::ByteCount;
 
@@ -53,13 +52,9 @@ fn header(families: &[AddressFamily]) -> Header {
     let plan = TestPlan {
         name: "rrul".to_owned(),
         title: "a test".to_owned(),
-        spec: String::new(),
         phases: vec![length(Phase::Idle, 5), length(Phase::Load, 60), length(Phase::After, 5)],
         sample_interval: Duration::from_millis(100),
-        link_layer: None,
-        after_at_most: None,
-        overhead: None,
-        entries: Vec::new(),
+        ..TestPlan::default()
     };
     let mut flows: Vec<FlowSpec> = Vec::new();
     for family in families.iter().copied() {
@@ -75,23 +70,13 @@ fn header(families: &[AddressFamily]) -> Header {
     }
     Header {
         format: FORMAT.to_owned(),
-        title: String::new(),
         created: "2026-01-02T03:04:05Z".to_owned(),
         phases: plan.phase_windows(),
         plan,
         flows,
         families: families.to_vec(),
-        absent_families: Vec::new(),
         server_name: "server.example".to_owned(),
-        encrypted: false,
-        server_addresses: Vec::new(),
-        clocks: Clocks::default(),
-        line_rate: None,
-        budget: None,
-        client: Environment::default(),
-        server: Environment::default(),
-        imported: None,
-        tuning: None,
+        ..Header::default()
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use rrul_model::environment::Environment;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId, FlowSpec, Parameters};
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{FlowEvent, FlowEventKind, Observation, ObservationPoint, Tables};
 use rrul_model::phase::Phase;
 use rrul_model::plan::{PhaseLength, TestPlan};
-use rrul_model::recording::{Clocks, End, FORMAT, Frame, Header, Recording};
+use rrul_model::recording::{End, FORMAT, Frame, Header, Recording};
 use rrul_model::time::{TestTime, Window};
 
 use crate::{ALL, LOAD, SECOND};
@@ -28,35 +27,20 @@ impl Notes {
         let plan = TestPlan {
             name: "rrul".to_owned(),
             title: "a run in virtual time".to_owned(),
-            spec: String::new(),
             phases: phases
                 .map(|(phase, seconds)| PhaseLength { phase, length: Duration::from_secs(seconds) })
                 .collect(),
             sample_interval: Duration::from_millis(100),
-            link_layer: None,
-            after_at_most: None,
-            overhead: None,
-            entries: Vec::new(),
+            ..TestPlan::default()
         };
         let header = Header {
             format: FORMAT.to_owned(),
-            title: String::new(),
             created: "2026-01-02T03:04:05Z".to_owned(),
             phases: plan.phase_windows(),
             plan,
-            flows: Vec::new(),
             families: AddressFamily::ALL.to_vec(),
-            absent_families: Vec::new(),
             server_name: "server.example".to_owned(),
-            encrypted: false,
-            server_addresses: Vec::new(),
-            clocks: Clocks::default(),
-            line_rate: None,
-            budget: None,
-            client: Environment::default(),
-            server: Environment::default(),
-            imported: None,
-            tuning: None,
+            ..Header::default()
         };
         let frame = |point, number| Frame { point, number, dropped: 0, tables: Tables::default(), events: Vec::new() };
         let points = [ObservationPoint::Client, ObservationPoint::Server];

@@ -4,7 +4,7 @@
 use rrul_analysis::Analysis;
 use rrul_model::environment::Environment;
 use rrul_model::plan::TestPlan;
-use rrul_model::recording::{Clocks, Header, Recording};
+use rrul_model::recording::{Header, Recording};
 use rrul_view::report::{ReportedRun, report};
 
 /// What stands around an analysis that was made up.
@@ -12,33 +12,20 @@ pub(crate) fn recording(run: &Analysis) -> Recording {
     let plan = TestPlan {
         name: run.test.plan.clone(),
         title: "a test".to_owned(),
-        spec: String::new(),
-        phases: Vec::new(),
         sample_interval: std::time::Duration::from_millis(100),
-        link_layer: None,
-        after_at_most: None,
-        overhead: None,
-        entries: Vec::new(),
+        ..TestPlan::default()
     };
     let header = Header {
         format: "rrul-recording/1".to_owned(),
         title: run.test.title.clone(),
         created: run.test.created.clone(),
         plan,
-        flows: Vec::new(),
         phases: run.test.phases.clone(),
         families: run.test.families.clone(),
         absent_families: run.test.absent_families.clone(),
         server_name: run.test.server.clone(),
-        encrypted: false,
-        server_addresses: Vec::new(),
-        clocks: Clocks::default(),
-        line_rate: None,
-        budget: None,
         client: Environment { host: run.test.title.clone(), cores: 4, ..Environment::default() },
-        server: Environment::default(),
-        imported: None,
-        tuning: None,
+        ..Header::default()
     };
     Recording { header, frames: Vec::new(), steps: Vec::new(), end: None }
 }
