@@ -211,7 +211,7 @@ fn what_is_measured_after_the_search_ends_with_the_error_of_the_shaper() {
     let (options, _server) = on_loopback();
     let tuning = TuningPlan::new(ShaperDescription::default());
     let (folder, stop) = (Folder::new(), AtomicBool::new(false));
-    let conduct = Conduct { options: &options, tuning: &tuning, most_data: None, stop: &stop };
+    let conduct = Conduct { options: &options, tuning: &tuning, stop: &stop };
     let writer = || store::Writer::create_free(&folder.0.join("run").to_string_lossy());
     for (restores, reason) in [(true, "full"), (false, "stuck")] {
         let shaper = || Noted { restores, ..Noted::failing_after(0).0 };

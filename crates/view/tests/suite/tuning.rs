@@ -233,7 +233,7 @@ fn text_of_a_recording_does_not_become_a_command_to_paste() {
         let mut result = recommended();
         result.shaper.target = target.to_owned();
         result.shaper.section = Some(section.to_owned());
-        let sections = text_sections(&run(result.clone()), &[Topic::Tuning], Style::Plain);
+        let sections = text_sections(&run(result.clone()), &[Topic::named("tuning").unwrap()], Style::Plain);
         summary(result) + &sections
     };
     let plain = text("here: up br-lan.2, down ifb4eth0@if:7", "wan_2");

@@ -130,7 +130,7 @@ impl TcShaper {
         let limit = |rate: Option<BitRate>| rate.unwrap_or(UNLIMITED);
         for (side, read) in self.sides.iter().zip(read) {
             let (set, read) = (limit(rates.direction(side.direction)), limit(read.rate()));
-            if !is_same(set, read) && !(only_given && rates.direction(side.direction).is_none()) {
+            if !(is_same(set, read) || only_given && rates.direction(side.direction).is_none()) {
                 let place = self.description.target.clone();
                 return Err(ShaperError::NotInForce { place, direction: side.direction, set, read });
             }
