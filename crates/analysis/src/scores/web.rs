@@ -190,7 +190,7 @@ pub(crate) fn missing(analysis: &Measured) -> Vec<String> {
         let reason = match Scored::new(page) {
             Err(reason) => reason,
             Ok(scored) if withheld && scored.busy.complete == 0 => {
-                format!("no page finished loading under load ({} begun)", scored.busy.n)
+                format!("no page finished under load ({} begun)", scored.busy.n)
             }
             Ok(_) => return None,
         };

@@ -116,7 +116,7 @@ fn loads_that_fail_count_as_their_cap_and_those_of_a_broken_browser_not_at_all()
     assert_eq!((busy.mean_ns, busy.p50_ns), (Some(30 * SECOND), None));
     // Without a complete load no score is given, only what it would be at most: 1 s over 30 s.
     assert_eq!((&analysis.scores.web, analysis.scores.web_at_most), (&None, Some(4)));
-    assert_eq!(analysis.scores.web_missing, ["rrul2025, BE, ipv4: no page finished loading under load (2 begun)"]);
+    assert_eq!(analysis.scores.web_missing, ["rrul2025, BE, ipv4: no page finished under load (2 begun)"]);
     assert_eq!(analysis.scores.in_words.unwrap(), "Under load: no page loads completely.");
 }
 
@@ -193,7 +193,7 @@ fn loads_that_were_all_cut_off_give_a_bound_or_nothing_and_never_a_score() {
     let bounded = scores(&[6 * SECOND]);
     assert_eq!((&bounded.web, bounded.web_at_most), (&None, Some(17)));
     assert!(bounded.in_words.unwrap().contains("pages take over 6.0 times as long"));
-    assert_eq!(bounded.web_missing, ["rrul2025, BE, ipv4: no page finished loading under load (1 begun)"]);
+    assert_eq!(bounded.web_missing, ["rrul2025, BE, ipv4: no page finished under load (1 begun)"]);
     assert!(bounded.composite.unwrap().missing.contains(&"web"));
     // A tenth of the idle mean: nothing is known, and nothing is praised.
     let nothing = scores(&[100 * MS]);
@@ -217,7 +217,7 @@ fn a_page_with_only_a_bound_withholds_the_score_of_the_others() {
     let scores = scenario.analyze().scores;
     // The mean of 1 and at most a fifth.
     assert_eq!((&scores.web, scores.web_at_most), (&None, Some(60)));
-    assert_eq!(scores.web_missing, ["rrul2025, BE, ipv6: no page finished loading under load (1 begun)"]);
+    assert_eq!(scores.web_missing, ["rrul2025, BE, ipv6: no page finished under load (1 begun)"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_lower_rate_is_measured_once_the_queue_of_a_higher_one_has_drained() {
 }
 
 #[test]
-fn what_ended_a_search_early_is_said() {
+fn the_reason_why_a_search_ended_early_is_reported() {
     let mut line = Line::new(Side::plain(8e6), Side::plain(20e6), 1);
     let Action::Step(next) = next_action(&plan(), &[]) else { panic!("the first step") };
     let trials = [line.trial(&next, 0)];

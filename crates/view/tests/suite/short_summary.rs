@@ -349,7 +349,7 @@ fn notes_that_are_left_out_are_counted() {
     let text = summary(&invalid());
     let notes = text.lines().filter(|line| line.starts_with("Invalid: ") || line.starts_with("Doubtful: ")).count();
     assert_eq!(notes, 3, "{text}");
-    assert!(text.contains("\n5 more notes: rrul show FILE --full\n"), "{text}");
+    assert!(text.contains("\n5 more notes with --full.\n"), "{text}");
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn a_missing_score_says_why_and_names_no_page() {
     let mut run = bloated();
     run.scores.web = None;
     run.scores.web_at_most = Some(14);
-    run.scores.web_missing = vec!["rrul2025, BE, ipv4: no page finished loading under load (5 begun)".to_owned()];
-    let line = "RRUL score   none, at most 14 of 100: no page finished loading under load (5 begun)";
+    run.scores.web_missing = vec!["rrul2025, BE, ipv4: no page finished under load (5 begun)".to_owned()];
+    let line = "RRUL score   none, at most 14 of 100: no page finished under load (5 begun)";
     assert!(summary(&run).lines().any(|found| found == line), "{}", summary(&run));
 }

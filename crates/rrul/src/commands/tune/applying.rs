@@ -86,7 +86,7 @@ fn is_yes(mut input: impl BufRead + Send + 'static, stop: &AtomicBool) -> Result
     let (sender, answers) = channel();
     std::thread::spawn(move || {
         let mut answer = String::new();
-        // Nobody waits for an answer after a stop.
+        // After a stop no one waits for an answer.
         let _ = sender.send(input.read_line(&mut answer).map(|_| answer));
     });
     let answer = loop {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn ctrl_c_ends_a_question_that_nobody_answers() {
+    fn ctrl_c_ends_a_question_without_an_answer() {
         let (reader, _writer) = std::io::pipe().unwrap();
         assert!(!is_yes(std::io::BufReader::new(reader), &AtomicBool::new(true)).unwrap());
     }

@@ -25,8 +25,8 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
             scaled(set, BINDING),
         ),
         Refusal::CountedTwice { direction, set, delivered } => format!(
-            "{} passes the shaper twice: set to {set}, only {delivered} arrived. Remove the second shaper or redirect, and tune again. If \
-             there is none, the router is too slow to shape this rate.",
+            "{} passes the shaper twice: set to {set}, only {delivered} arrived. Remove the second shaper or redirect, and tune \
+             again. Without one, the router is too slow to shape this rate.",
             direction_word(direction),
         ),
         Refusal::QueueElsewhere { direction, set, p95, limit, hop } => format!(
