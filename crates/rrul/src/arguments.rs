@@ -160,7 +160,7 @@ pub(crate) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// Server: HOST, HOST:PORT, [IPV6]:PORT, or addresses of one host, with commas
+    /// Server: HOST, HOST:PORT, `[IPV6]:PORT`, or addresses of one host, with commas
     #[arg(value_name = "HOST")]
     pub(crate) server: String,
     #[command(flatten)]

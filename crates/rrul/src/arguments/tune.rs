@@ -35,7 +35,7 @@ Examples:
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct TuneArguments {
-    /// Server: HOST, HOST:PORT, [IPV6]:PORT, or addresses of one host, with commas
+    /// Server: HOST, HOST:PORT, `[IPV6]:PORT`, or addresses of one host, with commas
     #[arg(value_name = "HOST", required_unless_present = "restore")]
     pub(crate) server: Option<String>,
     #[command(flatten)]
@@ -138,7 +138,7 @@ pub(crate) struct SessionArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
-    /// Server: HOST, HOST:PORT, [IPV6]:PORT, or addresses of one host, with commas
+    /// Server: HOST, HOST:PORT, `[IPV6]:PORT`, or addresses of one host, with commas
     #[arg(value_name = "HOST")]
     pub(crate) server: String,
     #[command(flatten)]
