@@ -35,10 +35,12 @@ impl TuningResult {
             // The search would have gone on.
             Decision::Step(next) => {
                 let is_late = Session { plan, trials }.elapsed() + length(&next) + DRAINING > plan.longest;
-                let reason = match is_late {
-                    true => Unfinished::Time,
-                    false if exceeds_data(plan, trials, data, &next) => Unfinished::Data,
-                    false => Unfinished::Interrupted,
+                let reason = if is_late {
+                    Unfinished::Time
+                } else if exceeds_data(plan, trials, data, &next) {
+                    Unfinished::Data
+                } else {
+                    Unfinished::Interrupted
                 };
                 (Outcome::Unfinished { reason }, ShaperRates::UNSHAPED)
             }

@@ -145,7 +145,7 @@ pub(crate) struct SweepArguments {
     pub(crate) shaper: ShaperArguments,
     /// Upload rates, such as 4M:10M:0.5M or 4M,6M,8M [default: not set]
     ///
-    /// FROM:TO:STEP, or a list. Without them the upload is not shaped.
+    /// FROM:TO:STEP, or a list. Without them the upload is neither loaded nor shaped.
     #[arg(long, value_name = "RATES", requires = "shaper", help_heading = "Settings")]
     pub(crate) up: Option<RateList>,
     /// Download rates, likewise [default: not set]

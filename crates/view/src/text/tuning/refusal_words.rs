@@ -56,8 +56,8 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
             lower(direction),
         ),
         Refusal::NoRatePasses { direction, set, percentile, delay, limit } => format!(
-            "No {} rate keeps the queueing delay within {limit}: at {set}, the smallest that was tried, it is {delay} at P{percentile}. Allow more, \
-             for example --delay {}ms, or look for another queue with rrul run.",
+            "No {} rate keeps the queueing delay within {limit}: at {set}, the smallest that was tried, it is {delay} at \
+             P{percentile}. Allow more, for example --delay {}ms, or look for another queue with rrul run.",
             lower(direction),
             (delay.milliseconds() * 1.5).ceil(),
         ),
