@@ -180,8 +180,9 @@ pub struct ShaperDescription {
     pub down_link_layer: Option<String>,
     /// The link layer in whose bytes the upload shaper counts. Null where it is unknown.
     pub up_link_layer: Option<String>,
-    /// What it was set to before the session.
-    pub found: ShaperRates,
+    /// What it was set to before the session. Missing where the driver cannot read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<ShaperRates>,
     /// Whether the client is on the Internet side of the shaper, so that its upload is what the shaper calls download. The
     /// directions here are those of the client.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -1,5 +1,9 @@
 //! The rate of an unshaped line over the seconds: its levels, and a burst before the sustained one.
 
+use rrul_model::units::BitRate;
+
+use crate::statistics::percentile::percentile;
+use crate::tuning::result::VaryingRate;
 use crate::tuning::trial::{Trial, TrialDirection};
 
 /// Two levels differ by at least this part of the higher one.
@@ -83,6 +87,14 @@ impl Course {
             levels.remove(0);
         }
         Self { levels, seconds }
+    }
+
+    /// Percentiles of its seconds.
+    pub(crate) fn percentiles(&self) -> Option<VaryingRate> {
+        let mut seconds: Vec<u64> = self.seconds.iter().map(|rate| rate.round() as u64).collect();
+        seconds.sort_unstable();
+        let at = |per_mille| percentile(&seconds, 0, per_mille).map(BitRate);
+        Some(VaryingRate { p10: at(100)?, p50: at(500)?, p90: at(900)? })
     }
 
     /// The rate at the end.

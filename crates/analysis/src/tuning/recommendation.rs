@@ -72,7 +72,7 @@ fn judged(session: Session<'_>, trial: &Trial) -> JudgedTrial {
         let is_judged = trial.step.direction.is_none_or(|only| only == direction) && session.tunes(direction);
         is_judged.then(|| Judge::new(session, direction).judge(trial).map(|judged| judged.verdict)).flatten()
     };
-    let discarded = session.is_discarded(trial).then_some(Discarded::OtherTraffic);
+    let discarded = Direction::ALL.into_iter().find_map(|direction| session.discarded(trial, direction));
     JudgedTrial { trial: trial.clone(), verdicts: ByDirection::each(verdict), discarded }
 }
 
@@ -95,7 +95,7 @@ fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: Sh
         },
         unshaped,
         varying: match outcome {
-            Outcome::Varies if varying::varies(session, direction) => varying::percentiles(&session, direction),
+            Outcome::Varies if varying::varies(session, direction) => session.course(direction).percentiles(),
             _ => None,
         },
         burst: if policer.is_some() { None } else { burst(&session, direction) },
@@ -165,13 +165,12 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
     let mut cautions = Vec::new();
     let recommends = matches!(outcome, Outcome::Recommended | Outcome::Varies);
     for direction in session.plan.directions.iter().copied() {
-        let is_judged = |trial: &&Trial| trial.step.direction.is_none_or(|only| only == direction);
-        let disturbed = |trial: &&Trial| trial.directions.get(direction).foreign.is_some_and(|share| share > 0.05);
-        let trials = session.trials.iter().filter(is_judged).filter(|trial| session.is_discarded(trial));
-        let trials = trials.filter(disturbed).count() as u32;
-        if trials > 0 {
-            cautions.push(Caution::OtherTraffic { direction, trials });
-        }
+        let discarded = |reason| {
+            let trials = session.trials.iter().filter(|trial| session.discarded(trial, direction) == Some(reason));
+            Some(trials.count() as u32).filter(|trials| *trials > 0)
+        };
+        cautions.extend(discarded(Discarded::OtherTraffic).map(|trials| Caution::OtherTraffic { direction, trials }));
+        cautions.extend(discarded(Discarded::Interrupted).map(|trials| Caution::Interrupted { direction, trials }));
         if outcome == Outcome::Recommended {
             cautions.extend(near_limit(session, direction));
         }

@@ -213,6 +213,15 @@ pub enum Caution {
         /// Unit: count.
         trials: u32,
     },
+    /// Trials were discarded because the line delivered less in them than before and after.
+    Interrupted {
+        /// The direction.
+        direction: Direction,
+        /// How many.
+        ///
+        /// Unit: count.
+        trials: u32,
+    },
     /// Segments were lost at random, without a queue.
     RandomLoss {
         /// The direction.
@@ -412,4 +421,6 @@ pub enum Verdict {
 pub enum Discarded {
     /// Other traffic passed the shaper.
     OtherTraffic,
+    /// The line delivered less than it does, although observation shows that its rate is even.
+    Interrupted,
 }

@@ -17,7 +17,7 @@ use crate::tuning::knob_test::{self, Knob};
 use crate::tuning::limit;
 use crate::tuning::reference::{Line, loss};
 use crate::tuning::result::{Outcome, Refusal, Unfinished, Verdict};
-use crate::tuning::session::{Session, settable};
+use crate::tuning::session::{OBSERVATION, Session, settable};
 use crate::tuning::suspected_policer::{HELD_PART, Suspicion};
 use crate::tuning::trial::Trial;
 use crate::tuning::varying::varies;
@@ -29,7 +29,7 @@ const KNOB: Times = Times::seconds(4, 8);
 const SEARCH: Times = Times::seconds(2, 9);
 const JOINT: Times = Times::seconds(3, 24);
 /// A line that varies is observed for this long at a time.
-const OBSERVE: Times = Times::seconds(2, 38);
+const OBSERVE: Times = Times { settle: Duration::from_secs(2), measure: OBSERVATION };
 const FLUSH: Duration = Duration::from_secs(4);
 /// Between two steps, until the figures of the first are known.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -350,19 +350,21 @@ impl Search<'_> {
         Some(Refusal::NoRatePasses { direction, set, percentile, delay, limit })
     }
 
-    /// Observes a line that varies. `None` when none does.
+    /// Observes a line that seems to vary. `None` when none does: what is even while it is observed was interrupted before.
     fn observe(&self) -> Option<Decision> {
         let session = &self.session;
-        let tuned = || session.plan.directions.iter().copied().filter(|direction| session.needs(*direction));
-        if !tuned().any(|direction| varies(*session, direction)) {
+        let (mut all, even): (Vec<Direction>, Vec<Direction>) =
+            self.needing().partition(|direction| varies(*session, *direction));
+        if all.is_empty() {
             return None;
         }
-        if let Some(direction) = tuned().find(|direction| session.saw_others(*direction)) {
-            return Some(Decision::refused(Refusal::Disturbed { direction }));
+        all.extend(even);
+        if let Some(direction) = all.iter().find(|direction| session.saw_others(**direction)) {
+            return Some(Decision::refused(Refusal::Disturbed { direction: *direction }));
         }
-        for direction in tuned() {
+        for direction in all {
             let long = session.with_purpose(StepPurpose::Reference, direction);
-            if long.filter(|trial| trial.step.window().length() >= OBSERVE.measure).count() < OBSERVATIONS {
+            if long.filter(|trial| trial.step.window().length() >= OBSERVATION).count() < OBSERVATIONS {
                 let rates = session.halves().with(direction, None);
                 let next = Self::step(StepPurpose::Reference, Some(direction), rates, OBSERVE);
                 let decision = self.within_bounds(Decision::Step(next));

@@ -9,6 +9,7 @@ use rrul_model::units::{BitRate, Delay};
 use crate::tuning::course::Course;
 use crate::tuning::limit;
 use crate::tuning::reference::Line;
+use crate::tuning::result::Discarded;
 use crate::tuning::trial::{HostLimit, Trial, TrialDirection};
 
 /// Other traffic of more than this part of the shaper's bytes disturbs a trial.
@@ -17,6 +18,11 @@ const DISTURBING: f64 = 0.05;
 const LEAST_PART: f64 = 0.1;
 /// On a line that is not this many times as fast as the smallest rate that may be set, less may be set.
 const ROOM: f64 = 4.0;
+
+/// The shortest trial that observes whether the line's rate is even.
+pub(crate) const OBSERVATION: Duration = Duration::from_secs(38);
+/// Rates of a saturated line that differ by more than this part are not one rate.
+pub(crate) const DIFFERENT: f64 = 0.08;
 
 const UP_FIRST: [Direction; 2] = [Direction::Up, Direction::Down];
 
@@ -145,14 +151,44 @@ impl<'a> Session<'a> {
         self.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Joint)
     }
 
-    /// Whether other traffic disturbed a trial that was to judge rates.
     pub(crate) fn is_discarded(&self, trial: &Trial) -> bool {
-        matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
-            && Direction::ALL.into_iter().any(|direction| {
-                trial.step.direction.is_none_or(|only| only == direction)
-                    && self.tunes(direction)
-                    && is_disturbed(trial.directions.get(direction))
-            })
+        Direction::ALL.into_iter().any(|direction| self.discarded(trial, direction).is_some())
+    }
+
+    /// Why a trial that was to judge the rate of a direction says nothing of it.
+    pub(crate) fn discarded(&self, trial: &Trial, direction: Direction) -> Option<Discarded> {
+        let is_judged = matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
+            && trial.step.direction.is_none_or(|only| only == direction)
+            && self.tunes(direction);
+        if !is_judged {
+            None
+        } else if is_disturbed(trial.directions.get(direction)) {
+            Some(Discarded::OtherTraffic)
+        } else {
+            self.is_interrupted(trial, direction).then_some(Discarded::Interrupted)
+        }
+    }
+
+    /// Whether a direction was observed for long without a shaper, and was even.
+    pub(crate) fn is_steady(&self, direction: Direction) -> bool {
+        let is_long = |trial: &Trial| trial.step.window().length() >= OBSERVATION;
+        self.with_purpose(StepPurpose::Reference, direction).any(is_long)
+            && self.course(direction).percentiles().is_some_and(|rate| !differ(rate.p10.0 as f64, rate.p90.0 as f64))
+    }
+
+    /// Whether a line that is even delivered less than that, and than was set.
+    fn is_interrupted(&self, trial: &Trial, direction: Direction) -> bool {
+        if !self.is_steady(direction) {
+            return false;
+        }
+        let of = |trial: &Trial| {
+            let set = trial.step.rates.direction(direction)?.0 as f64;
+            Some((set, with_others(trial.directions.get(direction))?))
+        };
+        let (Some((set, arrived)), Some(line)) = (of(trial), self.course(direction).sustained()) else { return false };
+        // Both count other bytes, as the shaper far below the line shows.
+        let counted = self.knobs(direction).last().and_then(of).map_or(1.0, |(set, arrived)| arrived / set);
+        differ(arrived, line.min(set * counted))
     }
 
     /// Whether other traffic was seen in a direction at any time.
@@ -176,6 +212,10 @@ impl<'a> Session<'a> {
 /// A rate as shapers take it.
 pub(crate) fn settable(rate: f64) -> BitRate {
     BitRate((rate / 1000.0).round().max(1.0) as u64 * 1000)
+}
+
+fn differ(low: f64, high: f64) -> bool {
+    low < high * (1.0 - DIFFERENT)
 }
 
 fn is_disturbed(figures: &TrialDirection) -> bool {

@@ -1,23 +1,19 @@
 //! A line whose rate changes with time.
 
 use rrul_model::flow::Direction;
-use rrul_model::units::BitRate;
 
-use crate::statistics::percentile::percentile;
 use crate::tuning::capacity::Evidence;
 use crate::tuning::reference::Line;
-use crate::tuning::result::{VaryingRate, Verdict};
-use crate::tuning::session::Session;
+use crate::tuning::result::Verdict;
+use crate::tuning::session::{DIFFERENT, Session};
 
-/// Rates of a saturated line differ by more than this part.
-const DIFFERENT: f64 = 0.08;
 /// A trial that passed was this much above one that did not.
 const CONTRADICTION: f64 = 1.06;
 const SURE: f64 = 0.9;
 
 /// Whether the line of a direction changes with time.
 pub(crate) fn varies(session: Session<'_>, direction: Direction) -> bool {
-    if session.line(direction) != Some(Line::Queues) {
+    if session.line(direction) != Some(Line::Queues) || session.is_steady(direction) {
         return false;
     }
     if session.course(direction).varies() {
@@ -34,12 +30,4 @@ pub(crate) fn varies(session: Session<'_>, direction: Direction) -> bool {
     let passed = sure(Verdict::ShaperHolds).fold(0.0, f64::max);
     let failed = sure(Verdict::LineHolds).fold(f64::INFINITY, f64::min);
     most - least > DIFFERENT || passed > CONTRADICTION * failed
-}
-
-/// Percentiles of what the saturated line delivered in each second.
-pub(crate) fn percentiles(session: &Session<'_>, direction: Direction) -> Option<VaryingRate> {
-    let mut seconds: Vec<u64> = session.course(direction).seconds.iter().map(|rate| rate.round() as u64).collect();
-    seconds.sort_unstable();
-    let at = |per_mille| percentile(&seconds, 0, per_mille).map(BitRate);
-    Some(VaryingRate { p10: at(100)?, p50: at(500)?, p90: at(900)? })
 }

@@ -119,6 +119,8 @@ pub(crate) struct Line {
     pub(crate) starved: Direction,
     /// Its connections have found the line in this second of the session, and are not late any more.
     pub(crate) recovers: Option<f64>,
+    /// From which second of the session until which the line carries only a part of its rate, and that part.
+    pub(crate) interrupted: Option<(std::ops::Range<f64>, f64)>,
     chance: Chance,
     now: f64,
     states: ByDirection<State>,
@@ -146,6 +148,7 @@ impl Line {
             has_counters: true,
             starved: Direction::Down,
             recovers: None,
+            interrupted: None,
             chance,
             now: 0.0,
             states,
@@ -258,7 +261,8 @@ impl Line {
         let shaped = self.shaped(rates, direction);
         let turn = self.now + self.phase;
         let factor = side.steps.map_or(1.0, |(parts, each)| parts[(turn / each) as usize % parts.len()]);
-        let line = side.rate * factor;
+        let interrupted = self.interrupted.as_ref().filter(|(seconds, _)| seconds.contains(&self.now));
+        let line = side.rate * factor * interrupted.map_or(1.0, |(_, part)| *part);
         let others =
             side.others.map_or(0.0, |(part, each)| if (turn / each) as usize % 2 == 1 { part * line } else { 0.0 });
         let host = side.host.map_or(f64::INFINITY, |(host, _)| host);

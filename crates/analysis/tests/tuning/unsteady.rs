@@ -188,3 +188,19 @@ fn a_line_that_changes_in_steps_varies_and_its_percentiles_are_reported() {
 fn a_steady_line_never_varies() {
     mostly(|side| Side { jitter: 0.0005, ..side }, |session, _| session.result.outcome == Outcome::Recommended);
 }
+
+/// A machine on the way stands still, or the radio of a modem does.
+#[test]
+fn an_interruption_is_no_change_of_the_rate() {
+    for (length, part) in [(1.0, 0.0), (3.0, 0.5), (6.0, 0.7)] {
+        mostly_over(
+            |up, down, seed| {
+                let mut line = Line::new(up, down, seed);
+                let from = 8.0 + 7.0 * seed as f64;
+                line.interrupted = Some((from..from + length, part));
+                line
+            },
+            |session, rates| within(session, rates, 0.05, 0.005),
+        );
+    }
+}

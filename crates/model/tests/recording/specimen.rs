@@ -69,7 +69,7 @@ pub(crate) fn tuned() -> Recording {
         target: "eth0 and ifb4eth0".into(),
         up_discipline: Some("cake diffserv4".into()),
         up_link_layer: Some("docsis".into()),
-        found: ShaperRates { down: None, up: Some(BitRate(9_000_000)) },
+        found: Some(ShaperRates { down: None, up: Some(BitRate(9_000_000)) }),
         ..ShaperDescription::default()
     };
     let unshaped = ShaperRates::UNSHAPED;

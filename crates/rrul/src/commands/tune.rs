@@ -208,7 +208,7 @@ pub(crate) fn recorded(shaper: &ShaperDescription, private: bool) -> ShaperDescr
 
 /// Says when the shaper does not have the rates again that it had.
 pub(crate) fn check_restored(shaper: &mut dyn Shaper) {
-    let found = shaper.describe().found;
+    let Some(found) = shaper.describe().found else { return };
     match shaper.read().map(|state| state.rates) {
         Ok(Some(rates)) if rates != found => {
             say(&format!("rrul: the shaper has {}, not {}", rates_words(rates), rates_words(found)));
@@ -253,7 +253,10 @@ pub(crate) fn announce(tuning: &TuningPlan, shaper: &ShaperDescription, confirmi
     let disciplines: Vec<&str> =
         [&shaper.down_discipline, &shaper.up_discipline].into_iter().flatten().map(String::as_str).collect();
     let disciplines = if disciplines.is_empty() { String::new() } else { format!(" ({})", disciplines.join(", ")) };
-    say(&format!("shaper: {}{disciplines}, found at {}", shaper.target, rates_words(shaper.found)));
+    let found = shaper
+        .found
+        .map_or_else(|| "its rates cannot be read".to_owned(), |rates| format!("found at {}", rates_words(rates)));
+    say(&format!("shaper: {}{disciplines}, {found}", shaper.target));
     let names: Vec<&str> = tuning.directions.iter().map(|direction| direction.select("upload", "download")).collect();
     let sets = if tuning.fixed.is_empty() {
         let slow = BitRate(tuning.floor.0 * 4);

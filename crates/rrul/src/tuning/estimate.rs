@@ -31,7 +31,7 @@ pub(crate) fn most_data(plan: &TuningPlan) -> Option<ByteCount> {
     let highest = |direction: Direction| {
         let fixed = plan.fixed.iter().filter_map(|rates| rates.direction(direction));
         // A search also loads the line without a shaper, whose rate is not known; the one that it had is near it.
-        let found = plan.shaper.found.direction(direction).filter(|_| plan.fixed.is_empty());
+        let found = plan.shaper.found.filter(|_| plan.fixed.is_empty()).and_then(|rates| rates.direction(direction));
         fixed.chain(found).max()
     };
     let [up, down] = [highest(Direction::Up)?, highest(Direction::Down)?];
@@ -63,13 +63,15 @@ mod tests {
     #[test]
     fn the_data_follow_from_the_rates_that_were_found_and_the_time() {
         let found = ShaperRates { down: Some(BitRate(16_000_000)), up: Some(BitRate(4_000_000)) };
-        let mut plan = TuningPlan::new(ShaperDescription { found, ..ShaperDescription::default() });
+        let mut plan = TuningPlan::new(ShaperDescription { found: Some(found), ..ShaperDescription::default() });
         plan.longest = Duration::from_secs(400);
         assert_eq!(most_data(&plan), Some(ByteCount(1_000_000_000)));
         let limited = TuningPlan { most_data: Some(ByteCount(5)), ..plan.clone() };
         assert_eq!(most_data(&limited), Some(ByteCount(5)));
-        plan.shaper.found.up = None;
+        plan.shaper.found = Some(ShaperRates { up: None, ..found });
         assert_eq!(most_data(&plan), None, "an unshaped line may carry anything");
+        plan.shaper.found = None;
+        assert_eq!(most_data(&plan), None, "nor is known what a command had set");
         plan.fixed = vec![found];
         assert_eq!(most_data(&plan), Some(ByteCount(1_000_000_000)));
     }

@@ -19,7 +19,7 @@ impl Outside {
             up_discipline: inside.down_discipline,
             down_link_layer: inside.up_link_layer,
             up_link_layer: inside.down_link_layer,
-            found: swapped(inside.found),
+            found: inside.found.map(swapped),
             outside: true,
             driver: inside.driver,
             target: inside.target,

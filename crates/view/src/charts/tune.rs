@@ -53,7 +53,7 @@ impl Kind {
             Self::Line => "trial: queue on the line",
             Self::Neither => "trial: line not saturated",
             Self::Unjudged => "trial",
-            Self::Discarded => "trial discarded: other traffic",
+            Self::Discarded => "trial discarded",
         }
     }
 

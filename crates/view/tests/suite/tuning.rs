@@ -141,7 +141,7 @@ fn recommended() -> TuningResult {
         section: Some("wan".to_owned()),
         down_discipline: Some("cake besteffort".to_owned()),
         up_discipline: Some("cake diffserv4".to_owned()),
-        found: ShaperRates { down: Some(mbit(15.0)), up: None },
+        found: Some(ShaperRates { down: Some(mbit(15.0)), up: None }),
         ..ShaperDescription::default()
     };
     TuningResult {
@@ -302,9 +302,12 @@ fn one_direction_that_needs_no_shaper_is_not_set() {
 fn a_line_that_sets_both_directions_is_left_out_while_one_is_unknown() {
     let mut result = recommended();
     result.recommended.down = None;
-    result.shaper.found = ShaperRates::UNSHAPED;
-    let text = summary(result);
-    assert!(text.contains("uci set sqm.wan.upload=7900") && !text.contains("max-limit"), "{text}");
+    for found in [Some(ShaperRates::UNSHAPED), None] {
+        result.shaper.found = found;
+        let text = summary(result.clone());
+        assert!(text.contains("uci set sqm.wan.upload=7900") && !text.contains("max-limit"), "{text}");
+        assert_eq!(text.contains("unshaped → 7.90 Mbit/s"), found.is_some(), "{text}");
+    }
 }
 
 #[test]

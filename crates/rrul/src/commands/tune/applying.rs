@@ -18,9 +18,9 @@ use crate::tuning::shaper::{Shaper, ShaperError};
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Returns the rates to set. A direction without one keeps what it had: a shaper sets both.
-pub(super) fn completed(rates: ShaperRates, found: ShaperRates) -> ShaperRates {
+pub(super) fn completed(rates: ShaperRates, found: Option<ShaperRates>) -> ShaperRates {
     let kept = |rates: ShaperRates, direction| {
-        rates.with(direction, rates.direction(direction).or(found.direction(direction)))
+        rates.with(direction, rates.direction(direction).or(found.and_then(|found| found.direction(direction))))
     };
     Direction::ALL.into_iter().fold(rates, kept)
 }
@@ -121,7 +121,7 @@ mod tests {
                     driver: driver.to_owned(),
                     down_discipline: Some(down.to_owned()),
                     up_discipline: Some(up.to_owned()),
-                    found: rates(15_000_000, 5_000_000),
+                    found: (driver != "command").then(|| rates(15_000_000, 5_000_000)),
                     ..ShaperDescription::default()
                 },
                 Vec::new(),
@@ -139,7 +139,7 @@ mod tests {
         }
 
         fn read(&mut self) -> Result<ShaperState, ShaperError> {
-            Ok(ShaperState { rates: Some(self.0.found).filter(|_| self.0.driver != "command") })
+            Ok(ShaperState { rates: self.0.found })
         }
 
         fn set(&mut self, _rates: ShaperRates) -> Result<(), ShaperError> {
@@ -175,10 +175,11 @@ mod tests {
 
     #[test]
     fn a_direction_without_a_rate_keeps_what_it_had() {
-        let found = rates(15_000_000, 5_000_000);
+        let found = Some(rates(15_000_000, 5_000_000));
         let upload = ShaperRates { down: None, up: Some(BitRate(7_000_000)) };
         assert_eq!(completed(upload, found), rates(15_000_000, 7_000_000));
-        assert_eq!(completed(upload, ShaperRates::UNSHAPED), upload, "it was unshaped");
+        assert_eq!(completed(upload, Some(ShaperRates::UNSHAPED)), upload, "it was unshaped");
+        assert_eq!(completed(upload, None), upload, "nobody knows what it was");
         let both = rates(19_000_000, 7_000_000);
         assert_eq!(completed(both, found), both);
     }

@@ -74,11 +74,16 @@ impl LabShaper {
             up_discipline: lines.up.as_ref().map(|line| line.queue.clone()),
             down_link_layer: lines.down.as_ref().map(|line| line.link_layer.clone()),
             up_link_layer: lines.up.as_ref().map(|line| line.link_layer.clone()),
-            found: rates(&lines),
+            found: Some(rates(&lines)),
             section: None,
             outside: false,
         };
         Ok(shaper)
+    }
+
+    /// What it was set to before.
+    fn found(&self) -> ShaperRates {
+        self.description.found.unwrap_or(ShaperRates::UNSHAPED)
     }
 
     fn place(&self) -> String {
@@ -153,14 +158,14 @@ impl Changeable for LabShaper {
         let folder = std::env::var("XDG_RUNTIME_DIR").unwrap_or_default();
         let rrul = format!("XDG_RUNTIME_DIR={} {} lab", quote(&folder), quote(&program));
         let name = quote(&self.name);
-        let changes = self.changes(self.description.found).join(" ");
+        let changes = self.changes(self.found()).join(" ");
         // A lab that is down has nothing to restore.
         let script = format!("{rrul} stats --name {name} || exit 0; {rrul} set --name {name} {changes}");
         Restoration { title: self.place(), host: None, script }
     }
 
     fn restore(&mut self) -> Result<(), ShaperError> {
-        self.change(self.description.found)
+        self.change(self.found())
     }
 
     fn commands(&self, rates: ShaperRates) -> Vec<String> {

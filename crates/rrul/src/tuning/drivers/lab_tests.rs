@@ -74,7 +74,7 @@ fn a_shaper_of_a_lab_is_set_live_and_restored() {
     let (lab, journal) = (Standing::up("live", SHAPERS), Folder::new());
     let mut shaper = open(&lab, &journal).unwrap();
     let description = shaper.describe().clone();
-    assert_eq!((description.found, description.down_discipline), (up(Some(7_200_000)), None));
+    assert_eq!((description.found, description.down_discipline), (Some(up(Some(7_200_000))), None));
     assert_eq!(
         (description.up_discipline.as_deref(), description.up_link_layer.as_deref()),
         (Some("cake"), Some("docsis"))

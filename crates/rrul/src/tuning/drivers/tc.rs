@@ -82,10 +82,10 @@ impl TcShaper {
             up_link_layer: of(Direction::Up).and_then(QueueDiscipline::link_layer),
             section: None,
             outside: false,
-            found: ShaperRates {
+            found: Some(ShaperRates {
                 down: of(Direction::Down).and_then(QueueDiscipline::rate),
                 up: of(Direction::Up).and_then(QueueDiscipline::rate),
-            },
+            }),
         };
         Ok(Self { host, sides, boot, description })
     }
@@ -118,7 +118,7 @@ impl TcShaper {
                 Err(_) => thread::sleep(LOOKING),
             }
         };
-        self.description.found = self.rates(&found);
+        self.description.found = Some(self.rates(&found));
         for (side, found) in self.sides.iter_mut().zip(found) {
             side.found = found;
         }
@@ -192,18 +192,16 @@ impl Changeable for TcShaper {
 
     fn restore(&mut self) -> Result<(), ShaperError> {
         let restoration = self.restoration();
-        let found = self.description.found;
         let read = self.look(&format!("( {} )", restoration.script))?;
-        let rates = self.rates(&read);
         for (side, now) in self.sides.iter().zip(&read) {
             let replaced = now.handle != side.found.handle;
-            if !replaced && rates.direction(side.direction) != found.direction(side.direction) {
-                let limit = |rates: ShaperRates| rates.direction(side.direction).unwrap_or(UNLIMITED);
+            let limit = |discipline: &QueueDiscipline| discipline.rate().unwrap_or(UNLIMITED);
+            if !replaced && limit(now) != limit(&side.found) {
                 return Err(ShaperError::NotInForce {
                     place: self.description.target.clone(),
                     direction: side.direction,
-                    set: limit(found),
-                    read: limit(rates),
+                    set: limit(&side.found),
+                    read: limit(now),
                 });
             }
         }

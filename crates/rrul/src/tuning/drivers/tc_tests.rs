@@ -86,7 +86,7 @@ fn htb_and_tbf_are_set_live_and_restored_to_the_last_byte() {
         let before = shell(SHOW);
         let mut shaper = open(folder);
         let description = shaper.describe().clone();
-        assert_eq!(description.found, rates(18_123_456, 7_200_000));
+        assert_eq!(description.found, Some(rates(18_123_456, 7_200_000)));
         assert_eq!(description.target, "this host: down v1, up v0");
         assert_eq!(description.up_discipline.as_deref(), Some("htb with pfifo, classes 33.3-100.0 66.7-100.0 %"));
         assert_eq!(description.up_link_layer.as_deref(), Some("ip+36"));

@@ -59,8 +59,10 @@ pub(crate) fn figures_table(result: &TuningResult) -> Table {
 }
 
 fn set(result: &TuningResult, direction: Direction, tuned: &TunedDirection) -> Option<String> {
-    let found = result.shaper.found.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
-    Some(span(" → ", &found, &tuned.chosen?.rate.to_string()))
+    let rate = tuned.chosen?.rate.to_string();
+    let Some(found) = result.shaper.found else { return Some(rate) };
+    let found = found.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+    Some(span(" → ", &found, &rate))
 }
 
 /// The figures of one direction with their names; those that it has.

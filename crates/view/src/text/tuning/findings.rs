@@ -48,6 +48,11 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             counted(trials as usize, "trial"),
             lower(direction)
         ),
+        Caution::Interrupted { direction, trials } => format!(
+            "Something interrupted the line for a moment: {} discarded ({}).",
+            counted(trials as usize, "trial"),
+            lower(direction)
+        ),
         Caution::RandomLoss { direction, loss } => format!(
             "{} loses {} of its packets without a queue. Shaping does not cure that: check Wi-Fi, cable and modem.",
             direction_word(direction),

@@ -116,7 +116,7 @@ fn interface(result: &TuningResult, direction: Direction) -> String {
 /// Upload before download: a queue's target is the network behind the router. The line sets both, so a direction without a
 /// recommendation gets the rate that it had; where that is unknown, no line is right.
 fn mikrotik(result: &TuningResult, [down, up]: Rates) -> Option<String> {
-    let found = |direction| result.shaper.found.direction(client(result, direction));
+    let found = |direction| result.shaper.found?.direction(client(result, direction));
     let [down, up] = [down.or(found(Direction::Down))?, up.or(found(Direction::Up))?].map(kilobits);
     Some(format!("/queue simple set [find name=\"NAME\"] max-limit={up}k/{down}k"))
 }

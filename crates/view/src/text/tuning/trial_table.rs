@@ -1,6 +1,6 @@
 //! Every trial of a tuning session with its verdict.
 
-use rrul_analysis::tuning::result::{JudgedTrial, TuningResult, Verdict};
+use rrul_analysis::tuning::result::{Discarded, JudgedTrial, TuningResult, Verdict};
 use rrul_model::flow::Direction;
 use rrul_model::shaping::StepPurpose;
 
@@ -74,8 +74,10 @@ fn cells(result: &TuningResult, judged: &JudgedTrial, direction: Direction) -> [
 }
 
 fn verdict(result: &TuningResult, judged: &JudgedTrial, direction: Direction) -> String {
-    if judged.discarded.is_some() {
-        return "discarded: other traffic".to_owned();
+    match judged.discarded {
+        Some(Discarded::OtherTraffic) => return "discarded: other traffic".to_owned(),
+        Some(Discarded::Interrupted) => return "discarded: interrupted".to_owned(),
+        None => {}
     }
     let number = judged.trial.step.number;
     let tuned = result.directions.get(direction).as_ref();
