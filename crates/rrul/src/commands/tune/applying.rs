@@ -179,7 +179,7 @@ mod tests {
         let upload = ShaperRates { down: None, up: Some(BitRate(7_000_000)) };
         assert_eq!(completed(upload, found), rates(15_000_000, 7_000_000));
         assert_eq!(completed(upload, Some(ShaperRates::UNSHAPED)), upload, "it was unshaped");
-        assert_eq!(completed(upload, None), upload, "nobody knows what it was");
+        assert_eq!(completed(upload, None), upload, "what it was is unknown");
         let both = rates(19_000_000, 7_000_000);
         assert_eq!(completed(both, found), both);
     }
