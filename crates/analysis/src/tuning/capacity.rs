@@ -58,7 +58,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn saturated(&self) -> Vec<Estimate> {
         let mut found = Vec::new();
         if !self.judge.policed && !self.is_shared() && self.session.line(self.direction) == Some(Line::Queues) {
-            found.extend(delivered(self.session.course(self.direction).tail(), 1.0));
+            found.extend(delivered(&self.session.course(self.direction).tail(), 1.0));
         }
         let overdriven = self.judged.iter().filter(|(trial, judged)| {
             judged.verdict == Verdict::LineHolds && self.ratio(trial).is_some_and(|ratio| ratio < OVERDRIVEN)

@@ -18,6 +18,8 @@ const NOISE: f64 = 0.005;
 const MEDIAN_DIFFERENCE: f64 = 0.954;
 /// Seconds that show the sustained rate, the last ones.
 const TAIL: usize = 14;
+/// Seconds after a burst differ from their median by no more than this part.
+const EVEN: f64 = 0.03;
 /// Seconds in which connections begin, and recover from a change of the other direction: a lower level before is no level.
 const RAMP: usize = 9;
 /// Seconds that connections need in any case.
@@ -99,7 +101,7 @@ impl Course {
 
     /// The rate at the end.
     pub(crate) fn sustained(&self) -> Option<f64> {
-        (!self.levels.is_empty()).then(|| mean(self.tail()))
+        (!self.levels.is_empty()).then(|| mean(&self.tail()))
     }
 
     /// The lowest level.
@@ -126,9 +128,19 @@ impl Course {
     }
 
     /// Seconds at the last level, the latest of them.
-    pub(crate) fn tail(&self) -> &[f64] {
+    ///
+    /// Where a burst has been, a second in which less arrives fills its allowance again, and more than the sustained rate arrives in a
+    /// later one: neither counts.
+    pub(crate) fn tail(&self) -> Vec<f64> {
         let last = self.levels.last().map_or(0, |level| level.seconds.min(TAIL));
-        &self.seconds[self.seconds.len() - last..]
+        let tail = self.seconds[self.seconds.len() - last..].to_vec();
+        if self.burst().is_none() {
+            return tail;
+        }
+        let mut sorted = tail.clone();
+        sorted.sort_by(f64::total_cmp);
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+        tail.into_iter().filter(|rate| (rate - median).abs() <= EVEN * median).collect()
     }
 }
 
@@ -202,6 +214,17 @@ mod tests {
         assert!(varying.varies() && varying.burst().is_none(), "{varying:?}");
         let late = Course::from_seconds(seconds(&[(8.0, 14), (12.0, 8)]));
         assert!(late.varies(), "{late:?}");
+    }
+
+    #[test]
+    fn what_a_burst_saves_in_a_dip_is_not_sustained() {
+        let recorded = [
+            16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 14.56, 13.4, 8.0, 8.0, 8.0, 8.0, 8.0, 7.99, 8.0, 8.0,
+            8.0, 8.0, 7.32, 6.96, 7.76, 8.16, 9.67, 7.99, 8.01, 8.0, 7.99, 8.01, 8.0, 7.99, 8.0, 8.0, 8.01, 7.99, 8.0,
+        ];
+        let course = Course::from_seconds(recorded.to_vec());
+        assert!((course.sustained().unwrap() / 8.0 - 1.0).abs() < 0.003, "{course:?}");
+        assert!(course.tail().len() >= 12, "{course:?}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn after_a_burst_the_sustained_rate_is_found_and_the_burst_is_reported() {
                 // Seconds in which connections begin are not part of it.
                 (burst.excess.0 as f64 / 12.5e6 - 1.0).abs() < 0.45 && burst.rate.0 as f64 > 1.8 * rates[0]
             });
-            within(session, rates, 0.03, 0.03) && (is_seen || rates[0] > 10e6)
+            within(session, rates, 0.03, 0.005) && (is_seen || rates[0] > 10e6)
         },
     );
 }
@@ -63,7 +63,7 @@ fn a_burst_that_an_upload_reaches_late_beside_the_download_is_no_rise_of_its_rat
                 line.recovers = Some(11.5);
                 line
             },
-            |session, rates| within(session, rates, 0.03, 0.03),
+            |session, rates| within(session, rates, 0.03, 0.005),
         );
     }
 }

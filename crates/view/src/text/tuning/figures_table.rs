@@ -60,8 +60,11 @@ pub(crate) fn figures_table(result: &TuningResult) -> Table {
 
 fn set(result: &TuningResult, direction: Direction, tuned: &TunedDirection) -> Option<String> {
     let rate = tuned.chosen?.rate.to_string();
-    let Some(found) = result.shaper.found else { return Some(rate) };
-    let found = found.direction(direction).map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
+    let found = match result.shaper.found.map(|found| found.direction(direction)) {
+        Some(Some(rate)) => rate.to_string(),
+        Some(None) => "unshaped".to_owned(),
+        None => "unknown".to_owned(),
+    };
     Some(span(" → ", &found, &rate))
 }
 
