@@ -48,6 +48,7 @@ pub fn utc_offset() -> i32 {
 
 /// Returns local time less UTC at a time in seconds since 1970, seconds: summer time is that of its date.
 pub fn utc_offset_at(seconds: i64) -> i32 {
+    // A `time_t`, whose name is deprecated for musl.
     let time = seconds as _;
     // SAFETY: all bits zero are a valid `tm`: integers, and a null pointer that is not followed.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };

@@ -2,6 +2,7 @@
 
 use rrul_model::units::BitRate;
 
+use crate::statistics::median::median;
 use crate::statistics::percentile::percentile;
 use crate::tuning::result::VaryingRate;
 use crate::tuning::trial::{Trial, TrialDirection};
@@ -137,9 +138,7 @@ impl Course {
         if self.burst().is_none() {
             return tail;
         }
-        let mut sorted = tail.clone();
-        sorted.sort_by(f64::total_cmp);
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+        let median = median(&tail);
         tail.into_iter().filter(|rate| (rate - median).abs() <= EVEN * median).collect()
     }
 }

@@ -151,6 +151,7 @@ impl<'a> Session<'a> {
         self.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Joint)
     }
 
+    /// Whether a trial that was to judge rates says nothing of one of them.
     pub(crate) fn is_discarded(&self, trial: &Trial) -> bool {
         Direction::ALL.into_iter().any(|direction| self.discarded(trial, direction).is_some())
     }
