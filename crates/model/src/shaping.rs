@@ -187,6 +187,10 @@ pub struct ShaperDescription {
     /// directions here are those of the client.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
+    /// Whether it is on a router between the client and the Internet, so that it controls no queue that is between the client and
+    /// the first router.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_router: bool,
 }
 
 /// What a tuning session was asked for: part of a recording's header.

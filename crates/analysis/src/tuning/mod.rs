@@ -7,6 +7,7 @@ mod capacity;
 mod class_promise;
 pub mod class_shares;
 mod course;
+mod first_hop;
 mod judgement;
 mod knob_test;
 mod limit;

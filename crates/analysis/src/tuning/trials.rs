@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rrul_model::flow::{Direction, FlowSpec};
+use rrul_model::flow::{AddressFamily, Direction, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::link_layer::LinkLayer;
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{ObservationPoint, Tables, receiver, sender};
+use rrul_model::observation::{FlowEventKind, ObservationPoint, Tables, receiver, sender};
 use rrul_model::phase::Phase;
 use rrul_model::recording::{Frame, Recording};
 use rrul_model::shaping::TuningStep;
@@ -19,6 +19,7 @@ use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use super::course::{mean, variance};
+use super::first_hop;
 use super::overhead::SizedRate;
 use super::trial::{ClassRate, HostLimit, Trial, TrialDelay, TrialDirection};
 use crate::by_direction::ByDirection;
@@ -30,6 +31,7 @@ use crate::metrics::octets::traffic::{Part, Traffic};
 use crate::metrics::rate::saturation;
 use crate::metrics::tcp::stream_limits::{self, StreamLimits};
 use crate::packets::one_way_flow::{OneWayFlow, one_way_flows};
+use crate::packets::queue_waits::{QueueWaits, QueuedPacket};
 use crate::packets::tcp_readings::TcpReadings;
 use crate::statistics::block_bootstrap::BlockBootstrap;
 use crate::statistics::counter::Counter;
@@ -99,12 +101,14 @@ pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
     let traffic = gathering::gather(&read, &tcp);
     let transits = Transits::gather(&read, step.ended_at);
     let limits = stream_limits::stream_limits(&read, &tcp, |_| step.window());
+    let queue_hops = first_hop::queues(&read, step.window(), |family, direction| transits.waits(family, direction));
     let of = |direction| {
         let measured = Measured { read: &read, step, direction, traffic: &traffic };
         TrialDirection {
             saturated: saturation::network_limited(&read, &tcp, direction, step.window()),
             queueing_delay: transits.queueing_delay(direction, step.window()),
             idle_p95: transits.idle_p95(direction, read.phase(Phase::Idle)),
+            queue_hop: *queue_hops.get(direction),
             probe_loss: transits.loss(direction, step.window()),
             load_delay: load_delay(&read, &tcp, direction, step.window()),
             ..measured.rates()
@@ -179,8 +183,13 @@ fn excerpt(recording: &Recording, counted_from: TestTime, ended_at: TestTime) ->
             rows.probe_received.rows().filter(|row| row.received < until).for_each(|row| tables.push(row.into()));
             rows.packet_received.rows().filter(|row| row.received < until).for_each(|row| tables.push(row.into()));
             rows.reply_stamped.rows().filter(|row| row.reflector_sent < until).for_each(|row| tables.push(row.into()));
+            rows.path_probe.rows().filter(|row| row.sent < until).for_each(|row| tables.push(row.into()));
+            rows.path_answer.rows().filter(|row| row.received < until).for_each(|row| tables.push(row.into()));
         }
-        Frame { point, number: 0, dropped: 0, tables, events: Vec::new() }
+        // Addresses of hops.
+        let events = recording.frames_of(point).flat_map(|frame| &frame.events);
+        let events = events.filter(|event| event.event == FlowEventKind::HopAddress).cloned().collect();
+        Frame { point, number: 0, dropped: 0, tables, events }
     });
     Recording::new(recording.header.clone(), frames.to_vec(), None)
 }
@@ -291,6 +300,7 @@ struct Transit {
 /// Best-effort probes of one flow in one direction until the end of a step.
 struct Probes {
     direction: Direction,
+    family: AddressFamily,
     /// Those that arrived, in the order in which they were sent.
     arrived: Vec<Transit>,
     /// Those that did not, each with the time at which the next one arrived.
@@ -320,15 +330,31 @@ impl Transits {
         self.flows.iter().filter(move |flow| flow.direction == direction)
     }
 
+    /// The probes of a flow that arrived, and how long each waited: what it took above the smallest of the line.
+    fn waiting<'p>(&self, flow: &'p Probes) -> impl Iterator<Item = (&'p Transit, Delay)> + use<'p> {
+        let drift = flow.direction.select(self.drift, -self.drift);
+        let level = move |one: &Transit| one.delay - (drift * one.received.0 as f64).round() as i64;
+        let least = flow.arrived.iter().map(level).min().unwrap_or_default();
+        flow.arrived.iter().map(move |one| (one, Delay(level(one) - least)))
+    }
+
+    /// What probes of one family waited in one direction. Times are those of each host's own clock.
+    fn waits(&self, family: AddressFamily, direction: Direction) -> QueueWaits {
+        let flows = self.direction(direction).filter(|flow| flow.family == family);
+        let queued = |(one, wait): (&Transit, Delay)| QueuedPacket {
+            sent: one.received.0 - one.delay,
+            arrived: one.received.0,
+            wait: wait.0,
+        };
+        QueueWaits::new(flows.flat_map(|flow| self.waiting(flow)).map(queued))
+    }
+
     /// Delays of the probes that arrived within the window, above the smallest of the line, and times of the lost ones.
     fn within(&self, direction: Direction, window: Window) -> (Vec<(TestTime, Delay)>, Vec<TestTime>) {
-        let drift = direction.select(self.drift, -self.drift);
         let (mut delays, mut lost) = (Vec::new(), Vec::new());
         for flow in self.direction(direction) {
-            let level = |one: &Transit| one.delay - (drift * one.received.0 as f64).round() as i64;
-            let Some(least) = flow.arrived.iter().map(level).min() else { continue };
-            let inside = flow.arrived.iter().filter(|one| window.contains(one.received));
-            delays.extend(inside.map(|one| (one.received, Delay(level(one) - least))));
+            let inside = self.waiting(flow).filter(|(one, _)| window.contains(one.received));
+            delays.extend(inside.map(|(one, wait)| (one.received, wait)));
             lost.extend(flow.lost.iter().filter(|at| window.contains(**at)));
         }
         (delays, lost)
@@ -381,7 +407,8 @@ impl Transits {
 impl Probes {
     /// Queues keep the order of a flow: what did not arrive before a later packet was lost.
     fn of(flow: &OneWayFlow<'_>, known: Window) -> Self {
-        let mut probes = Self { direction: flow.direction, arrived: Vec::new(), lost: Vec::new() };
+        let mut probes =
+            Self { direction: flow.direction, family: flow.flow.family, arrived: Vec::new(), lost: Vec::new() };
         let mut missing = 0;
         for transit in &flow.transits {
             let Some(received) = transit.received else {

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use rrul_analysis::tuning::trial::{HostLimit, Trial};
+use rrul_analysis::tuning::trial::{HostLimit, QueueHop, Trial};
 use rrul_analysis::tuning::trials::{known_until, latest_queueing, trial, trials};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{ClockSample, PacketReceived, TcpInfo};
+use rrul_model::observation::{ClockSample, FlowEventKind, PacketReceived, PathAnswer, PathProbe, TcpInfo};
 use rrul_model::recording::Recording;
 use rrul_model::shaping::{
     CounterPair, DirectionCounters, ShaperCounters, ShaperDescription, ShaperRates, StepPurpose, TuningPlan, TuningStep,
 };
 use rrul_model::time::TestTime;
-use rrul_model::units::{BitRate, ByteCount};
+use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
 use crate::octets::{self, PLAIN};
@@ -212,4 +212,47 @@ fn a_step_that_the_recording_does_not_reach_to_the_end_of_has_no_trial() {
     recording.frames.retain(|frame| frame.point == Client || frame.number < 14);
     assert_eq!(trials(recording).iter().map(|trial| trial.step.number).collect::<Vec<_>>(), [0]);
     assert!(known_until(&recording.steps[0]) > recording.steps[0].ended_at + Duration::from_millis(100));
+}
+
+/// Saw teeth of different lengths under load, as two competing loads make them.
+fn saw_teeth(direction: Direction, at: i64) -> i64 {
+    let (top, period) = direction.select((150 * MS, 7 * SECOND), (90 * MS, 5 * SECOND));
+    if (5 * SECOND..35 * SECOND).contains(&at) { top / 2 + top / 2 * (at % period / MS) / (period / MS) } else { 0 }
+}
+
+#[test]
+fn a_queue_before_the_first_router_is_known_by_the_answers_that_waited_in_it() {
+    let clocks = || TwoClocks {
+        server: Clock { offset: 3_210_987, skew_ppm: 20.0, ..Clock::default() },
+        queue: saw_teeth,
+        noise: 30_000.0,
+        phases: [5, 30, 5],
+        ..TwoClocks::default()
+    };
+    for (up, down) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut scenario = clocks().run().scenario;
+        let flow = scenario.path_trace(Direction::Up);
+        scenario.event(Client, flow, SECOND, FlowEventKind::HopAddress, "1 192.168.1.1");
+        for second in 0..38 {
+            let (sequence, at) = (u32::try_from(second).unwrap(), second * SECOND + 130 * MS);
+            let probe = PathProbe { flow, sequence, sent: TestTime(at), hop_limit: 1, octet: 0, length: 60 };
+            scenario.observe(Client, at, probe);
+            let waited = |is_there, direction| if is_there { saw_teeth(direction, at) } else { 0 };
+            let received = TestTime(at + 2 * MS + waited(up, Direction::Up) + waited(down, Direction::Down));
+            let (code, mtu, held, left) = (0, 0, Delay(0), 0);
+            let answer = PathAnswer { flow, sequence, received, source: 1, kind: 11, code, mtu, held, left };
+            scenario.observe(Client, at, answer);
+        }
+        let named = |recording: &Recording| {
+            let found = trial(recording, &step(18 * SECOND, 30 * SECOND)).directions;
+            (found.up.queue_hop, found.down.queue_hop)
+        };
+        let hop = |is_there: bool, before_shaper| {
+            is_there.then_some(QueueHop { hop: 1, address: "192.168.1.1".parse().ok(), before_shaper })
+        };
+        assert_eq!(named(&scenario.recording), (hop(up, false), hop(down, false)), "a shaper on this host");
+        let shaper = ShaperDescription { on_router: true, ..ShaperDescription::default() };
+        scenario.recording.header.tuning = Some(TuningPlan::new(shaper));
+        assert_eq!(named(&scenario.recording), (hop(up, true), hop(down, true)));
+    }
 }

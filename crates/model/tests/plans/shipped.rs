@@ -85,7 +85,7 @@ fn shipped_plans_unfold_into_these_numbers_of_flows() {
         ("web", (8, 15), (16, 28)),
         ("path", (8, 13), (8, 18)),
         ("household", (2, 8), (4, 16)),
-        ("tune", (8, 10), (8, 12)),
+        ("tune", (8, 11), (8, 14)),
     ];
     for (name, one, two) in truth {
         let plan = plan(name, &[]);

@@ -86,6 +86,11 @@ pub(crate) struct TuneArguments {
     /// name them as the shaper does.
     #[arg(long, help_heading = "Shaper")]
     pub(crate) outside: bool,
+    /// With command: the shaper is on this host, not on a router
+    ///
+    /// A shaper on a router does not control a queue between this host and the router, and the search refuses such a line.
+    #[arg(long, requires = "shaper", conflicts_with = "outside", help_heading = "Shaper")]
+    pub(crate) on_this_host: bool,
     /// Leave out the two whole tests that confirm the result
     #[arg(long, help_heading = "Search")]
     pub(crate) no_confirm: bool,

@@ -68,6 +68,7 @@ pub(crate) enum TuneError {
 pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     let options = DriverOptions {
         restore_command: arguments.shaper.restore_command.clone(),
+        on_this_host: arguments.on_this_host,
         dry_run: arguments.dry_run,
         ..DriverOptions::default()
     };

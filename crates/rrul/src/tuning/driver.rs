@@ -33,6 +33,8 @@ once before the first change to see that it works";
 pub(crate) struct DriverOptions {
     /// Restores what the script of `command` has changed.
     pub(crate) restore_command: Option<String>,
+    /// Whether what the script of `command` sets is on this host.
+    pub(crate) on_this_host: bool,
     /// Where journals are.
     pub(crate) journal_folder: PathBuf,
     /// Sets nothing, and prints what would be set.
@@ -43,7 +45,13 @@ pub(crate) struct DriverOptions {
 
 impl Default for DriverOptions {
     fn default() -> Self {
-        Self { restore_command: None, journal_folder: journal::default_folder(), dry_run: false, ssh: "ssh".to_owned() }
+        Self {
+            restore_command: None,
+            on_this_host: false,
+            journal_folder: journal::default_folder(),
+            dry_run: false,
+            ssh: "ssh".to_owned(),
+        }
     }
 }
 
@@ -94,7 +102,9 @@ fn find(address: &ShaperAddress, options: &DriverOptions) -> Result<Box<dyn Chan
         ShaperAddress::Openwrt { host, interface } => {
             Box::new(OpenwrtShaper::find(Host::connect(host, &options.ssh)?, interface.as_deref())?)
         }
-        ShaperAddress::Command { script } => Box::new(CommandShaper::new(script, options.restore_command.as_deref())?),
+        ShaperAddress::Command { script } => {
+            Box::new(CommandShaper::new(script, options.restore_command.as_deref(), !options.on_this_host)?)
+        }
         ShaperAddress::Lab { name } => Box::new(LabShaper::find(name)?),
     })
 }

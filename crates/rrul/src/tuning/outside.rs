@@ -21,6 +21,7 @@ impl Outside {
             up_link_layer: inside.down_link_layer,
             found: inside.found.map(swapped),
             outside: true,
+            on_router: false,
             driver: inside.driver,
             target: inside.target,
             section: inside.section,

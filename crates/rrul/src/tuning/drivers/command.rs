@@ -27,14 +27,18 @@ pub(crate) struct CommandShaper {
 
 impl CommandShaper {
     /// A script that sets both rates, and one that restores what was before.
-    pub(crate) fn new(script: &str, restore: Option<&str>) -> Result<Self, ShaperError> {
+    pub(crate) fn new(script: &str, restore: Option<&str>, on_router: bool) -> Result<Self, ShaperError> {
         let Some(restore) = restore.filter(|text| !text.trim().is_empty()) else {
             let reason =
                 "rrul cannot read what it was set to; give --restore-command, which sets that again".to_owned();
             return Err(ShaperError::Refused { place: place(script), reason });
         };
-        let description =
-            ShaperDescription { driver: "command".to_owned(), target: place(script), ..ShaperDescription::default() };
+        let description = ShaperDescription {
+            driver: "command".to_owned(),
+            target: place(script),
+            on_router,
+            ..ShaperDescription::default()
+        };
         Ok(Self { script: script.to_owned(), restore: restore.to_owned(), description })
     }
 

@@ -77,6 +77,7 @@ impl LabShaper {
             found: Some(rates(&lines)),
             section: None,
             outside: false,
+            on_router: false,
         };
         Ok(shaper)
     }

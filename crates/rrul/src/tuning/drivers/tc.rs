@@ -82,6 +82,7 @@ impl TcShaper {
             up_link_layer: of(Direction::Up).and_then(QueueDiscipline::link_layer),
             section: None,
             outside: false,
+            on_router: host.destination().is_some(),
             found: Some(ShaperRates {
                 down: of(Direction::Down).and_then(QueueDiscipline::rate),
                 up: of(Direction::Up).and_then(QueueDiscipline::rate),
