@@ -133,6 +133,12 @@ pub struct End {
     /// When the load ended, at the client's request before its planned end. `None` where it took all of its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_ended: Option<TestTime>,
+    /// How many frames of the client the recording has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_frames: Option<u32>,
+    /// How many frames of the server it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_frames: Option<u32>,
     /// The client host after the test; its state before is in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Box<HostState>>,
@@ -142,6 +148,14 @@ pub struct End {
 }
 
 impl End {
+    /// How many frames of one host the recording has.
+    pub fn frames(&self, point: ObservationPoint) -> Option<u32> {
+        match point {
+            ObservationPoint::Client => self.client_frames,
+            ObservationPoint::Server => self.server_frames,
+        }
+    }
+
     /// The state of one host after the test.
     pub fn host(&self, point: ObservationPoint) -> Option<&HostState> {
         match point {

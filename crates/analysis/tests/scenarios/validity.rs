@@ -272,6 +272,12 @@ fn observations_that_were_dropped_or_whose_frame_is_missing_are_a_doubt() {
     let mut scenario = Scenario::healthy();
     scenario.recording.frames.retain(|frame| frame.point == Client || !(8..=10).contains(&frame.number));
     assert!(says(&scenario.analyze(), Verdict::Doubtful, "frames_missing").contains("3 of 21 frames of the server"));
+
+    let mut scenario = Scenario::healthy();
+    scenario.recording.end.as_mut().unwrap().client_frames = Some(21);
+    assert_eq!(scenario.analyze().validity.verdict, Verdict::Valid);
+    scenario.recording.frames.retain(|frame| frame.point == Server || frame.number != 20);
+    assert!(says(&scenario.analyze(), Verdict::Doubtful, "frames_missing").contains("1 of 21 frames of the client"));
 }
 
 #[test]

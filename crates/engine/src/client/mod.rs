@@ -4,6 +4,7 @@ mod budget;
 mod clock_sync;
 mod connecting;
 mod control_client;
+mod counting_observer;
 mod drain_watch;
 mod host_description;
 mod line_rate;
@@ -43,10 +44,12 @@ use crate::flow_types;
 use crate::privacy::Privacy;
 use connecting::Connected;
 use control_client::{listen, send};
+use counting_observer::CountingObserver;
 use drain_watch::DrainWatch;
 use host_description::HostDescriptions;
 pub use memory_recorder::MemoryRecorder;
 pub use options::{Families, NameError, PlaceInLine, RunError, RunObserver, RunOptions};
+use redacting_observer::RedactingObserver;
 use report_budget::ReportBudget;
 use run_loop::{Ending, OpenLoad};
 pub use server_names::addresses_under_test;
@@ -78,9 +81,10 @@ pub fn run_until(
     stop: &AtomicBool,
     end_load: &AtomicBool,
 ) -> Result<(), RunError> {
+    let mut counting = CountingObserver::new(audience);
     match options.privacy {
-        Privacy::Open => run_for(options, audience, stop, end_load),
-        Privacy::Strict => run_for(options, &mut redacting_observer::RedactingObserver(audience), stop, end_load),
+        Privacy::Open => run_for(options, &mut counting, stop, end_load),
+        Privacy::Strict => run_for(options, &mut RedactingObserver(&mut counting), stop, end_load),
     }
 }
 
@@ -230,7 +234,7 @@ fn run_for(
     end.observer.collect(clock).into_iter().for_each(|frame| audience.frame(frame));
     let at = clock.now();
     let (client, server) = hosts.after(server);
-    audience.end(&End { at, partial, phases_ended, load_ended, client, server });
+    audience.end(&End { at, partial, phases_ended, load_ended, client, server, ..End::default() });
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use rrul_model::observation::FlowEventKind;
 use rrul_model::recording::{End, Frame, Header};
 use rrul_model::time::TestTime;
 
-use super::{PlaceInLine, RunObserver};
+use super::options::{PlaceInLine, RunObserver};
 
 /// Hands everything on, without these addresses. Their numbers stay: that hosts differ is no name.
 pub(super) struct RedactingObserver<'a>(pub(super) &'a mut dyn RunObserver);

@@ -24,7 +24,8 @@ fn a_file_of_format_1_reads_as_what_was_recorded() {
     let read = Recording::from_lines(V1).unwrap_or_else(|error| panic!("tests/data/v1.jsonl: {error}"));
     let mut specimen = specimen::recording();
     FORMER_FORMAT.clone_into(&mut specimen.header.format);
-    // Format 1 had neither stamps of exchanges, nor greetings, nor what other sessions moved.
+    // Format 1 had neither stamps of exchanges, nor greetings, nor what other sessions moved, nor a count of frames.
+    specimen.end.iter_mut().for_each(|end| (end.client_frames, end.server_frames) = (None, None));
     specimen.frames[0].tables.transaction_stamped = TransactionStampedTable::default();
     specimen.frames[1].tables.greeting_sent = GreetingSentTable::default();
     specimen.frames[1].tables.other_sessions = OtherSessionsTable::default();

@@ -38,6 +38,8 @@ pub(crate) fn recording() -> Recording {
             partial: Some("stopped by the user".into()),
             phases_ended: None,
             load_ended: None,
+            client_frames: Some(1),
+            server_frames: Some(1),
             client: Some(Box::new(HostState { load_average: vec![97, 45, 10], ..HostState::default() })),
             server: Some(Box::new(HostState { interfaces_left_out: 7, ..HostState::default() })),
         }),
