@@ -39,7 +39,7 @@ impl Line {
         else {
             return Self::NotMeasured;
         };
-        if trial.host_limit == Some(HostLimit::RouterProcessor) {
+        if trial.host_limit.is_some_and(HostLimit::is_decisive) {
             return Self::HostLimited(trial.host_limit);
         }
         let limit = limit::limit(plan, direction, delivered.0 as f64, noise);

@@ -30,12 +30,23 @@ pub enum HostLimit {
     ClientProcessor,
     /// The server's processors were busy.
     ServerProcessor,
+    /// The client's control group was throttled by its CPU quota.
+    ClientQuota,
+    /// The server's control group was throttled by its CPU quota.
+    ServerQuota,
     /// The router's processors were busy.
     RouterProcessor,
     /// A receiver's window held the load back.
     ReceiveWindow,
     /// A sender's buffer held the load back.
     SendBuffer,
+}
+
+impl HostLimit {
+    /// Whether what was measured says nothing of the line, even where it has a queue.
+    pub fn is_decisive(self) -> bool {
+        matches!(self, Self::ClientQuota | Self::ServerQuota | Self::RouterProcessor)
+    }
 }
 
 /// What one step measured in one direction.

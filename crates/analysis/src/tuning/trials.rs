@@ -23,7 +23,7 @@ use super::first_hop;
 use super::overhead::SizedRate;
 use super::trial::{ClassRate, HostLimit, Trial, TrialDelay, TrialDirection};
 use crate::by_direction::ByDirection;
-use crate::metrics::host::processor_load;
+use crate::metrics::host::{host_health, processor_load};
 use crate::metrics::octets::gathering;
 use crate::metrics::octets::octet_account::Account;
 use crate::metrics::octets::octet_ledger::Ledger;
@@ -55,7 +55,8 @@ const TOUCHING: f64 = 200_000.0;
 const FEWEST_TOUCHED: usize = 4;
 /// Part of the time that a window or buffer may hold senders back without being the limit.
 const HELD: f64 = 0.1;
-/// Part of the seconds in which a processor that the test needs must be full to be the limit.
+/// Part of the seconds in which a processor that the test needs must be full to be the limit, and of the periods in which a quota
+/// must have throttled a host.
 const FULL: f64 = 0.5;
 
 /// The least error of a rate, as a part of it: of the times at which counters are read.
@@ -177,6 +178,7 @@ fn excerpt(recording: &Recording, counted_from: TestTime, ended_at: TestTime) ->
             rows.octets_received.rows().filter(|row| counted.contains(row.at)).for_each(|row| tables.push(row.into()));
             rows.tcp_info.rows().filter(|row| counted.contains(row.at)).for_each(|row| tables.push(row.into()));
             rows.cpu_time.rows().filter(|row| counted.contains(row.at)).for_each(|row| tables.push(row.into()));
+            rows.cgroup_throttle.rows().filter(|row| counted.contains(row.at)).for_each(|row| tables.push(row.into()));
             rows.process_time.rows().filter(|row| counted.contains(row.at)).for_each(|row| tables.push(row.into()));
             rows.probe_sent.rows().filter(|row| row.sent < until).for_each(|row| tables.push(row.into()));
             rows.probe_stamped.rows().filter(|row| row.sent < until).for_each(|row| tables.push(row.into()));
@@ -471,6 +473,14 @@ fn drift(flows: &[Probes]) -> f64 {
 
 /// The host that limited the load, if one did.
 fn host_limit(read: &Recording, step: &TuningStep, limits: &StreamLimits) -> Option<HostLimit> {
+    // A throttled host stands still for a part of each period, whatever its processors do.
+    let throttled = |point| host_health::throttling(read, point, step.window()).0.is_some_and(|share| share > FULL);
+    if throttled(ObservationPoint::Client) {
+        return Some(HostLimit::ClientQuota);
+    }
+    if throttled(ObservationPoint::Server) {
+        return Some(HostLimit::ServerQuota);
+    }
     let loads = processor_load::processor_load(read, step.window());
     if let Some(load) = loads.iter().find(|load| load.saturated > FULL) {
         return Some(match load.point {

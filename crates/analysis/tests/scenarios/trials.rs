@@ -6,7 +6,9 @@ use rrul_analysis::tuning::trial::{HostLimit, QueueHop, Trial};
 use rrul_analysis::tuning::trials::{known_until, latest_queueing, trial, trials};
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{ClockSample, FlowEventKind, PacketReceived, PathAnswer, PathProbe, TcpInfo};
+use rrul_model::observation::{
+    CgroupThrottle, ClockSample, FlowEventKind, PacketReceived, PathAnswer, PathProbe, TcpInfo,
+};
 use rrul_model::recording::Recording;
 use rrul_model::shaping::{
     CounterPair, DirectionCounters, ShaperCounters, ShaperDescription, ShaperRates, StepPurpose, TuningPlan, TuningStep,
@@ -113,6 +115,21 @@ fn retransmissions_and_what_limits_the_senders_are_of_the_measured_window() {
     }
     let found = trial(&scenario.recording, &step(8 * SECOND, 14 * SECOND));
     assert_eq!((found.host_limit, found.directions.down.saturated), (Some(HostLimit::ReceiveWindow), Some(false)));
+}
+
+#[test]
+fn a_server_that_its_quota_throttles_is_the_limit() {
+    let limit_of = |throttled: u64| {
+        let mut scenario = loaded();
+        for second in 0..=20 {
+            let at = TestTime(second * SECOND);
+            let periods = second.cast_unsigned() * 10;
+            let throttled_periods = periods * throttled / 10;
+            scenario.observe(Server, at.0, CgroupThrottle { at, periods, throttled_periods, throttled: Delay(0) });
+        }
+        trial(&scenario.recording, &step(6 * SECOND, 14 * SECOND)).host_limit
+    };
+    assert_eq!((limit_of(4), limit_of(6)), (None, Some(HostLimit::ServerQuota)));
 }
 
 /// A line with a standing upload queue of 150 ms until 40 s, none for a second, and one of 3 ms from then on.

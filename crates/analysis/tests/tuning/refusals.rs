@@ -129,6 +129,15 @@ fn a_slow_server_is_noticed() {
 }
 
 #[test]
+fn a_server_that_its_quota_throttles_is_noticed_even_where_the_line_has_a_queue() {
+    let throttled = |side: Side| Side { host: Some((1.02 * side.rate, Some(HostLimit::ServerQuota))), ..side };
+    refused(
+        |up, down, seed| Line::new(up, throttled(down), seed),
+        |refusal| matches!(refusal, Refusal::HostLimited { limit: Some(HostLimit::ServerQuota), set: None, .. }),
+    );
+}
+
+#[test]
 fn random_loss_that_keeps_the_load_below_the_line_is_noticed() {
     // Four connections deliver a tenth of 200 Mbit/s at this loss.
     let made = |up: Side, down: Side, seed| Line::new(up, Side { loss: 0.01, ..down }, seed);

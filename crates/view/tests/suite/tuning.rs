@@ -372,6 +372,7 @@ fn each_refusal_says_what_the_figures_and_what_to_do() {
             limit: Some(HostLimit::RouterProcessor),
         },
         Refusal::HostLimited { direction, set: None, delivered: mbit(8.0), limit: None },
+        Refusal::HostLimited { direction, set: None, delivered: mbit(8.0), limit: Some(HostLimit::ServerQuota) },
         Refusal::NotMeasured { direction },
         Refusal::Disturbed { direction },
         Refusal::NoRatePasses { direction, set: mbit(1.0), percentile: 99, delay: ms(9.3), limit },

@@ -207,7 +207,7 @@ fn softnet(
 }
 
 /// Share of periods, and time, in which the control group was throttled.
-fn throttling(recording: &Recording, point: ObservationPoint, load: Window) -> (Option<f64>, Option<i64>) {
+pub(crate) fn throttling(recording: &Recording, point: ObservationPoint, load: Window) -> (Option<f64>, Option<i64>) {
     let rows: Vec<_> = tables(recording, point).flat_map(|tables| tables.cgroup_throttle.rows()).collect();
     let of = |value: fn(&rrul_model::observation::CgroupThrottle) -> u64| {
         growth(rows.iter().map(|row| (row.at, value(row))).collect(), load)

@@ -42,9 +42,10 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
             percent(loss),
         ),
         Refusal::HostLimited { direction, set, delivered, limit } => format!(
-            "{} is limited by a host: {}, {delivered} arrived, and no queue was seen. {}",
+            "{} is limited by a host: {}, {delivered} arrived{}. {}",
             direction_word(direction),
             set.map_or_else(|| "without a shaper".to_owned(), |set| format!("set to {set}")),
+            if limit.is_some_and(HostLimit::is_decisive) { "" } else { ", and no queue was seen" },
             host_words(limit),
         ),
         Refusal::NotMeasured { direction } => format!(
@@ -95,6 +96,12 @@ fn host_words(limit: Option<HostLimit>) -> &'static str {
             "This host's processors were busy: close other programs, or use a faster host."
         }
         Some(HostLimit::ServerProcessor) => "The server's processors were busy: use a faster server.",
+        Some(HostLimit::ClientQuota) => {
+            "This host's CPU quota stopped it again and again: raise the quota of its control group, or use another host."
+        }
+        Some(HostLimit::ServerQuota) => {
+            "The server's CPU quota stopped it again and again: raise the quota of its control group, or use another server."
+        }
         Some(HostLimit::RouterProcessor) => {
             "The router's processors were busy: it cannot shape this rate; use a simpler discipline or a faster router."
         }
