@@ -15,4 +15,5 @@ pub(crate) mod median;
 pub mod percentile;
 pub mod product_limit;
 pub(crate) mod proportion;
+pub(crate) mod shortest_half;
 pub(crate) mod time_bins;

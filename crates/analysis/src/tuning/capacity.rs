@@ -3,6 +3,7 @@
 use rrul_model::flow::Direction;
 use rrul_model::shaping::StepPurpose;
 
+use crate::statistics::shortest_half::mean_of_shortest_half;
 use crate::tuning::judgement::{Estimate, Judge, Judged, delivered, measured};
 use crate::tuning::posterior::{Posterior, normal, normal_below};
 use crate::tuning::reference::Line;
@@ -21,6 +22,8 @@ const LOWEST: f64 = 0.2;
 const HIGHEST: f64 = 1.7;
 /// A line that delivers less than this part of what was set is at its own rate.
 const OVERDRIVEN: f64 = 0.985;
+/// The standard error of the mean of the shortest half of fourteen normal values, in that of the mean of all.
+const OF_SHORTEST_HALF: f64 = 2.0;
 /// What no number of seconds improves: framing and the turns of senders.
 const LEAST_ERROR: f64 = 0.0015;
 
@@ -58,10 +61,17 @@ impl<'a> Evidence<'a> {
     pub(crate) fn saturated(&self) -> Vec<Estimate> {
         let mut found = Vec::new();
         if !self.judge.policed && !self.is_shared() && self.session.line(self.direction) == Some(Line::Queues) {
-            found.extend(delivered(&self.session.course(self.direction).tail(), 1.0));
+            let tail = self.session.course(self.direction).tail();
+            // Seconds in which the queue runs empty, or losses are repaired, deliver less than the line's rate; none delivers more.
+            found.extend(delivered(&tail, 1.0).map(|mean| Estimate {
+                value: mean_of_shortest_half(&tail).ln(),
+                deviation: OF_SHORTEST_HALF * mean.deviation,
+            }));
         }
         let overdriven = self.judged.iter().filter(|(trial, judged)| {
-            judged.verdict == Verdict::LineHolds && self.ratio(trial).is_some_and(|ratio| ratio < OVERDRIVEN)
+            judged.verdict == Verdict::LineHolds
+                && self.judge.stays_queued(trial)
+                && self.ratio(trial).is_some_and(|ratio| ratio < OVERDRIVEN)
         });
         if !self.judge.policed {
             found.extend(overdriven.filter_map(|(trial, _)| self.delivered(trial)));

@@ -108,6 +108,13 @@ impl<'a> Judge<'a> {
         Some(limit + limit::standing(delay.p50, *delivered))
     }
 
+    /// Whether half of the packets of a trial waited longer than any may: bursts alone do not fill a line.
+    pub(crate) fn stays_queued(&self, trial: &Trial) -> bool {
+        let set = trial.step.rates.direction(self.direction).map_or(f64::MAX, |rate| rate.0 as f64);
+        let delay = trial.directions.get(self.direction).queueing_delay;
+        delay.is_some_and(|delay| delay.p50.0 as f64 > self.limit(set))
+    }
+
     /// The percentile of the delay that is judged.
     pub(crate) fn judged(&self, delay: &TrialDelay) -> rrul_model::units::Delay {
         if self.session.plan.prefer.percentile() == 99 { delay.p99 } else { delay.p95 }

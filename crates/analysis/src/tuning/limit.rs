@@ -12,9 +12,11 @@ const GENEROUS: f64 = 15e6;
 const PACKET: ByteCount = ByteCount(1514);
 /// Packets that may wait in front of one that is sent.
 const PACKETS: f64 = 2.0;
-/// The same behind the line, for each of the four streams of the load: what a stream sends more in a round trip waits in the line's
-/// queue before the shaper of a download sees it.
-const PACKETS_BEHIND: f64 = 4.0 * PACKETS;
+/// The same behind the line, three for each of the four streams of the load: what a stream sends more until the shaper of a
+/// download makes it slow down waits in the line's queue.
+const PACKETS_BEHIND: f64 = 4.0 * 3.0;
+/// What the line forwards of them meanwhile: in the 100 ms after which CoDel drops (RFC 8289) the 3 % by which it is faster.
+const FORWARDED: f64 = 0.03 * 100e6;
 /// The noise of the idle line is exceeded now and then; this many times of it is not.
 const NOISE: f64 = 3.0;
 /// A queue of less than this, than so many times the limit, or than so many packets, may be that of the shaper itself or of a
@@ -31,7 +33,11 @@ pub(crate) fn limit(plan: &TuningPlan, direction: Direction, rate: f64, noise: O
 /// The same, whatever the user has asked for.
 pub(crate) fn derived(plan: &TuningPlan, direction: Direction, rate: f64, noise: Option<Delay>) -> f64 {
     let least = if plan.prefer == Preference::Rate { GENEROUS } else { LEAST };
-    least.max(packets(direction.select(PACKETS, PACKETS_BEHIND), rate)).max(unnoticed(noise))
+    let queued = match direction {
+        Direction::Up => packets(PACKETS, rate),
+        Direction::Down => packets(PACKETS_BEHIND, rate) - FORWARDED,
+    };
+    least.max(queued).max(unnoticed(noise))
 }
 
 /// A delay that is no queue, in nanoseconds.
@@ -73,8 +79,8 @@ mod tests {
         assert!((ms(20e6, 2_000_000) - 6.0).abs() < 1e-9);
         let behind = |rate: f64| limit(&plan, Direction::Down, rate, None) / 1e6;
         assert!(
-            (behind(20e6) - 5.0).abs() < 1e-9 && (behind(5e6) - 19.38).abs() < 0.01,
-            "eight packets: {}",
+            (behind(20e6) - 5.0).abs() < 1e-9 && (behind(5e6) - 26.07).abs() < 0.01,
+            "twelve packets: {}",
             behind(5e6)
         );
         let asked = TuningPlan { delay_limit: Some(Delay(2_000_000)), ..plan };

@@ -11,6 +11,7 @@ mod first_hop;
 mod judgement;
 mod knob_test;
 mod limit;
+pub mod next_step;
 pub mod overhead;
 mod policer;
 mod posterior;

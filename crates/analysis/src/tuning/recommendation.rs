@@ -10,13 +10,14 @@ use crate::by_direction::ByDirection;
 use crate::tuning::capacity::Evidence;
 use crate::tuning::judgement::Judge;
 use crate::tuning::limit;
+use crate::tuning::next_step::exceeds_data;
 use crate::tuning::policer::{burst, policer};
 use crate::tuning::reference::Line;
 use crate::tuning::result::{
     Capacity, Caution, Chosen, Discarded, FORMAT, JudgedTrial, Outcome, ParetoPoint, TunedDirection, TuningResult,
     Unfinished, UnshapedLine, Verdict,
 };
-use crate::tuning::search::{Decision, decide, exceeds_data, length};
+use crate::tuning::search::{Decision, decide};
 use crate::tuning::session::Session;
 use crate::tuning::trial::Trial;
 use crate::tuning::varying;
@@ -34,7 +35,7 @@ impl TuningResult {
             Decision::Done(outcome, rates) => (outcome, rates),
             // The search would have gone on.
             Decision::Step(next) => {
-                let is_late = Session { plan, trials }.elapsed() + length(&next) + DRAINING > plan.longest;
+                let is_late = Session { plan, trials }.elapsed() + next.length() + DRAINING > plan.longest;
                 let reason = if is_late {
                     Unfinished::Time
                 } else if exceeds_data(plan, trials, data, &next) {

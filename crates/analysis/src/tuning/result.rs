@@ -36,7 +36,7 @@ pub struct TuningResult {
     pub cautions: Vec<Caution>,
     /// Every trial with its verdict, in order.
     pub trials: Vec<JudgedTrial>,
-    /// What the shaper gives to each class at the recommended rates. Null unless that was measured, by `rrul tune --classes`.
+    /// What the shaper gives to each class, at four fifths of the recommended rates. Null unless that was measured, by `rrul tune --classes`.
     pub classes: Option<ClassShares>,
     /// What the line adds to each packet. Null unless that was measured, by `rrul tune --overhead`.
     pub overhead: Option<LineOverheads>,

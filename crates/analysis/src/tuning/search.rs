@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
-use rrul_model::units::{ByteCount, Delay};
+use rrul_model::units::Delay;
 
 use crate::tuning::capacity::Evidence;
-use crate::tuning::judgement::Judge;
+use crate::tuning::judgement::{Judge, delivered};
 use crate::tuning::knob_test::{self, Knob};
 use crate::tuning::limit;
+use crate::tuning::next_step::{Flush, NextStep, Times};
 use crate::tuning::reference::{Line, loss};
 use crate::tuning::result::{Outcome, Refusal, Unfinished, Verdict};
 use crate::tuning::session::{OBSERVATION, Session, settable};
@@ -33,6 +34,12 @@ const OBSERVE: Times = Times { settle: Duration::from_secs(2), measure: OBSERVAT
 const FLUSH: Duration = Duration::from_secs(4);
 /// Between two steps, until the figures of the first are known.
 const BETWEEN: Duration = Duration::from_secs(1);
+/// The longest that a step settles, in seconds.
+const LONGEST_RAMP: u64 = 6;
+/// The rate of an unshaped line is not known when its error is more than this part of it.
+const UNEVEN: f64 = 0.01;
+/// The trials of a direction that are left for it while another one is searched.
+const TRIALS_EACH: usize = 3;
 
 /// What is set to see whether the shaper limits: of the first direction, while the other one's rate is measured and needs its
 /// acknowledgments; of the second; and when it is to be clearer.
@@ -77,42 +84,6 @@ pub enum Action {
     Step(NextStep),
     /// End the load. [`TuningResult`](crate::tuning::result::TuningResult) is the outcome.
     Finish,
-}
-
-/// The next setting of the shaper.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NextStep {
-    pub purpose: StepPurpose,
-    /// The direction that is judged; `None` for both.
-    pub direction: Option<Direction>,
-    /// What to set before, until queues have drained; `None` where none is to be expected.
-    pub flush: Option<Flush>,
-    pub rates: ShaperRates,
-    /// From when the shaper is set until the measured window begins.
-    pub settle: Duration,
-    /// How long the measured window is.
-    pub measure: Duration,
-}
-
-/// A setting that drains the line's queues.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Flush {
-    pub rates: ShaperRates,
-    /// How long it is held.
-    pub hold: Duration,
-}
-
-/// How long a step settles and measures.
-#[derive(Clone, Copy)]
-struct Times {
-    settle: Duration,
-    measure: Duration,
-}
-
-impl Times {
-    const fn seconds(settle: u64, measure: u64) -> Self {
-        Self { settle: Duration::from_secs(settle), measure: Duration::from_secs(measure) }
-    }
 }
 
 /// Returns what to do after these trials, which are all of the session so far.
@@ -198,7 +169,7 @@ impl Search<'_> {
         if self.session.trials.len() >= self.session.plan.most_trials as usize {
             return unfinished(Unfinished::Trials);
         }
-        if self.session.elapsed() + length(next) > self.session.plan.longest {
+        if self.session.elapsed() + next.length() > self.session.plan.longest {
             return unfinished(Unfinished::Time);
         }
         decision
@@ -212,15 +183,11 @@ impl Search<'_> {
         (lost >= MOST_DISTURBED).then(direction).flatten()
     }
 
-    fn step(purpose: StepPurpose, direction: Option<Direction>, rates: ShaperRates, times: Times) -> NextStep {
-        NextStep { purpose, direction, flush: None, rates, settle: times.settle, measure: times.measure }
-    }
-
     /// The unshaped line, and whether the shaper is of use. `None` when all is known.
     fn prepare(&self) -> Option<Decision> {
         let session = &self.session;
         let Some(first) = session.trials.first() else {
-            let next = Self::step(StepPurpose::Reference, None, ShaperRates::UNSHAPED, REFERENCE);
+            let next = NextStep::new(StepPurpose::Reference, None, ShaperRates::UNSHAPED, REFERENCE);
             return Some(Decision::Step(next));
         };
         for direction in &session.plan.directions {
@@ -245,7 +212,7 @@ impl Search<'_> {
         let course = session.course(direction);
         let is_known = course.levels.len() < 2 || (references.len() > 1 && course.tail().len() >= SUSTAINED);
         if !is_known && references.len() <= EXTENSIONS && !course.varies() {
-            let next = Self::step(StepPurpose::Reference, Some(direction), last.step.rates, REFERENCE);
+            let next = NextStep::new(StepPurpose::Reference, Some(direction), last.step.rates, REFERENCE);
             return Some(Decision::Step(next));
         }
         let figures = last.directions.get(direction);
@@ -288,12 +255,12 @@ impl Search<'_> {
             let flush = (!is_first).then_some(Flush { rates, hold: FLUSH });
             return Some(Decision::Step(NextStep {
                 flush,
-                ..Self::step(StepPurpose::Knob, Some(direction), rates, times)
+                ..NextStep::new(StepPurpose::Knob, Some(direction), rates, times)
             }));
         };
         let again = |which: Direction, rates| {
             let times = if is_first { KNOB_AND_REFERENCE } else { KNOB };
-            let next = Self::step(StepPurpose::Knob, Some(which), rates, times);
+            let next = NextStep::new(StepPurpose::Knob, Some(which), rates, times);
             Some(Decision::Step(NextStep { flush: Some(Flush { rates, hold: FLUSH }), ..next }))
         };
         match Knob::in_trial(session, direction, last) {
@@ -366,7 +333,7 @@ impl Search<'_> {
             let long = session.with_purpose(StepPurpose::Reference, direction);
             if long.filter(|trial| trial.step.window().length() >= OBSERVATION).count() < OBSERVATIONS {
                 let rates = session.halves().with(direction, None);
-                let next = Self::step(StepPurpose::Reference, Some(direction), rates, OBSERVE);
+                let next = NextStep::new(StepPurpose::Reference, Some(direction), rates, OBSERVE);
                 let decision = self.within_bounds(Decision::Step(next));
                 // What is left of the session does not suffice to see more of it.
                 return match decision {
@@ -384,7 +351,7 @@ impl Search<'_> {
             return None;
         }
         for direction in self.needing() {
-            if let Some(next) = self.look_for_policer(direction) {
+            if let Some(next) = self.look_for_policer(direction).or_else(|| self.refer_again(direction)) {
                 return Some(Decision::Step(next));
             }
             match self.find(direction)? {
@@ -406,7 +373,7 @@ impl Search<'_> {
             let half = session.part(other, PART).filter(|_| session.tunes(other))?;
             let apart = session.with_purpose(StepPurpose::Reference, direction);
             let rates = ShaperRates::UNSHAPED.with(other, Some(half));
-            let next = Self::step(StepPurpose::Reference, Some(direction), rates, REFERENCE);
+            let next = NextStep::new(StepPurpose::Reference, Some(direction), rates, REFERENCE);
             let is_first = apart.filter(|trial| trial.step.rates == rates).count() == 0;
             return is_first
                 .then_some(NextStep { flush: Some(Flush { rates: session.halves(), hold: FLUSH }), ..next });
@@ -429,10 +396,33 @@ impl Search<'_> {
             _ => halves.direction(other),
         };
         let rates = ShaperRates::UNSHAPED.with(direction, Some(settable(rate))).with(other, beside);
-        let next = Self::step(StepPurpose::Search, Some(direction), rates, SEARCH);
+        let next = NextStep::new(StepPurpose::Search, Some(direction), rates, self.after_ramp(SEARCH));
         // A policer has no queue to drain, but a bucket to empty.
         let flush = if Judge::new(self.session, direction).policed { halves.with(direction, None) } else { halves };
         NextStep { flush: Some(Flush { rates: flush, hold: FLUSH }), ..next }
+    }
+
+    /// The same with as much time to settle as the load has needed so far to reach its rate after a flush.
+    fn after_ramp(&self, times: Times) -> Times {
+        let ramp = self.session.ramp().min(LONGEST_RAMP);
+        Times { settle: times.settle.max(Duration::from_secs(ramp)), ..times }
+    }
+
+    /// The unshaped direction that was referred to first, again, where it was uneven while acknowledgments waited in the queue of the
+    /// other one: that one is shaped now.
+    fn refer_again(&self, direction: Direction) -> Option<NextStep> {
+        let session = &self.session;
+        let other = direction.opposite();
+        let half = session.part(other, PART).filter(|_| session.tunes(other))?;
+        let is_queue = direction == session.lead() && session.line(direction) == Some(Line::Queues);
+        let waited = || session.references(direction).iter().all(|trial| !session.is_free(trial, other));
+        let is_uneven = || delivered(&session.course(direction).tail(), 1.0).is_none_or(|rate| rate.deviation > UNEVEN);
+        let mut again = session.with_purpose(StepPurpose::Reference, direction);
+        let is_first = !again.any(|trial| trial.step.rates.direction(other).is_some());
+        let is_needed = is_first && is_queue && waited() && is_uneven();
+        let rates = ShaperRates::UNSHAPED.with(other, Some(half));
+        let next = NextStep::new(StepPurpose::Reference, Some(direction), rates, REFERENCE);
+        is_needed.then_some(NextStep { flush: Some(Flush { rates: session.halves(), hold: FLUSH }), ..next })
     }
 
     fn is_before(&self, one: Direction, other: Direction) -> bool {
@@ -466,7 +456,8 @@ impl Search<'_> {
         let passed = evidence.passed().filter(|rate| known.at_least(*rate) >= PASSING).fold(0.0, f64::max);
         let narrow = if evidence.judge.policed { NARROW_OF_POLICER } else { NARROW };
         let is_narrow = known.width(PROBABILITY) <= narrow;
-        let is_last = !self.has_room(direction);
+        let has_passed = evidence.passed().next().is_some();
+        let is_last = !self.has_room(direction, if has_passed { TRIALS_EACH } else { 1 });
         if is_last && !is_narrow && evidence.is_shared() {
             return Some(Found::Nothing(Refusal::Disturbed { direction }));
         }
@@ -476,7 +467,6 @@ impl Search<'_> {
         }
         let failed = evidence.judged.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds);
         let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.direction(direction)).map(|(trial, _)| *trial);
-        let has_passed = evidence.passed().next().is_some();
         if has_passed && is_last {
             // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt.
             let least_failed =
@@ -485,24 +475,24 @@ impl Search<'_> {
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
             return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below.min(most))));
         }
-        let gives_up = !has_passed && (evidence.judged.len() >= MOST_FAILED || is_last);
+        // A session that ends before says that its time or its trials were too few, not that no rate passes.
+        let gives_up = !has_passed && evidence.judged.len() >= MOST_FAILED;
         if gives_up && let Some(refusal) = lowest.and_then(|trial| self.nothing_passes(direction, trial)) {
             return Some(Found::Nothing(refusal));
         }
         Some(Found::Try(known.quantile(0.5).max(session.floor(direction))))
     }
 
-    /// Whether another trial of a direction leaves what the rest of the session needs.
-    fn has_room(&self, direction: Direction) -> bool {
+    /// Whether another trial of a direction leaves what the rest of the session needs: so many trials of a direction that comes after.
+    fn has_room(&self, direction: Direction, each: usize) -> bool {
         let session = &self.session;
         let after = self.needing().skip_while(|one| *one != direction).skip(1).count();
-        let search = FLUSH + SEARCH.settle + SEARCH.measure + BETWEEN;
-        let joint = FLUSH + JOINT.settle + JOINT.measure + BETWEEN;
-        // Of the trials that are left, each direction gets as many.
+        let takes = |times: Times| FLUSH + times.settle + times.measure + BETWEEN;
+        let (search, joint) = (takes(self.after_ramp(SEARCH)), takes(self.after_ramp(JOINT)));
         let trials = session.plan.most_trials as usize;
         let left = trials.saturating_sub(session.trials.len() + 2);
         let time = session.elapsed() + search * (1 + 2 * after as u32) + 2 * joint;
-        left > 3 * after && time <= session.plan.longest
+        left > each * after && time <= session.plan.longest
     }
 
     /// The check of both directions together, again with lower rates where it failed.
@@ -558,22 +548,7 @@ impl Search<'_> {
     }
 
     fn check(&self, rates: ShaperRates) -> Decision {
-        let next = Self::step(StepPurpose::Joint, None, rates, JOINT);
+        let next = NextStep::new(StepPurpose::Joint, None, rates, self.after_ramp(JOINT));
         Decision::Step(NextStep { flush: Some(Flush { rates: self.session.halves(), hold: FLUSH }), ..next })
     }
-}
-
-/// Whether a step would take more data than the session may, after so many bytes, at the rates of the last trial.
-pub fn exceeds_data(plan: &TuningPlan, trials: &[Trial], data: ByteCount, next: &NextStep) -> bool {
-    let Some(most) = plan.most_data else { return false };
-    let rate = trials.last().map_or(0, |trial| {
-        let rates = [trial.directions.up.delivered, trial.directions.down.delivered];
-        rates.iter().flatten().map(|rate| rate.0).sum::<u64>()
-    });
-    data.0 as f64 + rate as f64 / 8.0 * length(next).as_secs_f64() >= most.0 as f64
-}
-
-/// How long a step takes.
-pub(crate) fn length(next: &NextStep) -> Duration {
-    next.flush.map_or(Duration::ZERO, |flush| flush.hold) + next.settle + next.measure
 }

@@ -146,6 +146,13 @@ impl<'a> Session<'a> {
         self.with_purpose(StepPurpose::Knob, direction).filter(set)
     }
 
+    /// How many seconds the load needed to reach its rate after a flush, at most, in the trials of the search.
+    pub(crate) fn ramp(&self) -> u64 {
+        let searched = self.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Search);
+        let of = |trial: &Trial| trial.step.direction.map_or(0, |direction| trial.directions.get(direction).ramp());
+        searched.map(of).max().unwrap_or(0)
+    }
+
     /// Checks of both directions together.
     pub(crate) fn joints(&self) -> impl Iterator<Item = &'a Trial> + use<'a> {
         self.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Joint)

@@ -94,6 +94,20 @@ pub struct TrialDirection {
     pub classes: Vec<ClassRate>,
 }
 
+/// A second belongs to the beginning when it delivered less than this part of those in the middle.
+const REACHED: f64 = 0.95;
+
+impl TrialDirection {
+    /// How many seconds passed before the load had reached its rate, which is that of the later half of its seconds.
+    pub(crate) fn ramp(&self) -> u64 {
+        let mut later = self.course[self.course.len() / 2..].to_vec();
+        later.sort_unstable();
+        let Some(usual) = later.get(later.len() / 2) else { return 0 };
+        let is_less = |rate: &&BitRate| (rate.0 as f64) < REACHED * usual.0 as f64;
+        self.course.iter().take_while(is_less).count() as u64
+    }
+}
+
 /// The hop of a path in front of which packets wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QueueHop {

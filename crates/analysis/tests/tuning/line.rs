@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rrul_analysis::by_direction::ByDirection;
-use rrul_analysis::tuning::search::NextStep;
+use rrul_analysis::tuning::next_step::NextStep;
 use rrul_analysis::tuning::trial::{HostLimit, QueueHop, Trial, TrialDelay, TrialDirection};
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperRates, TuningStep};
@@ -117,6 +117,9 @@ pub(crate) struct Line {
     pub(crate) has_counters: bool,
     /// The direction whose acknowledgments are late while the queue of the other one is long.
     pub(crate) starved: Direction,
+    /// The path is long: the load needs so many seconds to grow to the line's rate, and both directions are uneven while the other
+    /// one queues.
+    pub(crate) long: Option<f64>,
     /// Its connections have found the line in this second of the session, and are not late any more.
     pub(crate) recovers: Option<f64>,
     /// From which second of the session until which the line carries only a part of its rate, and that part.
@@ -147,6 +150,7 @@ impl Line {
             path: Path::Through,
             has_counters: true,
             starved: Direction::Down,
+            long: None,
             recovers: None,
             interrupted: None,
             chance,
@@ -235,7 +239,9 @@ impl Line {
         let mut seen = ByDirection::<Seen>::default();
         for _ in 0..(length.as_secs_f64() / TICK).round() as usize {
             let other = self.starved.opposite();
-            let queue = self.tick(rates, other, 1.0, seen.get_mut(other));
+            let waits = self.states.get(self.starved).queue > 0.05 * self.sides.get(self.starved).rate;
+            let uneven = if self.long.is_some() && waits { 0.78 + 0.08 * (self.now * 0.7).sin() } else { 1.0 };
+            let queue = self.tick(rates, other, uneven, seen.get_mut(other));
             // Late acknowledgments come in clumps; where these fall together the upload has a short queue for a moment.
             let clump = self.starved == Direction::Up && ((self.now / 0.5) as usize).is_multiple_of(8);
             let part = if queue <= 0.05 || clump { 1.0 } else { 0.55 };
@@ -271,7 +277,7 @@ impl Line {
             if side.loss > 0.0 { 4.0 * 1.25 * 1448.0 * 8.0 / (0.025 * side.loss.sqrt()) } else { f64::INFINITY };
         let back = self.states.get(direction.opposite()).queue / self.sides.get(direction.opposite()).rate;
         let state = self.states.get_mut(direction);
-        state.found = (state.found + TICK / 1.5).min(1.0);
+        state.found = (state.found + TICK / self.long.unwrap_or(1.5)).min(1.0);
         let room = shaped.unwrap_or(f64::INFINITY) - others;
         let greedy = host.min(lossy) * most;
         let burst = if matches!(side.excess, Excess::Drop(_)) { 0.0 } else { state.tokens.min(line * TICK) };
@@ -297,6 +303,9 @@ impl Line {
                 let wanted = (carried * 1.25 * state.found * most).min(room).min(greedy);
                 let arriving = wanted + others;
                 state.queue += (arriving - carried) * TICK;
+                if self.long.is_some() {
+                    state.found = state.found.min(wanted / line + 0.01);
+                }
                 let out = if state.queue < 0.0 { carried + state.queue / TICK } else { carried };
                 if state.queue > full {
                     // Losses halve a window, and the queue falls a little.

@@ -72,6 +72,21 @@ fn an_upload_whose_acknowledgments_wait_in_the_download_is_found_at_its_rate() {
 }
 
 #[test]
+fn a_long_path_on_which_the_load_grows_slowly_is_found_at_its_rate() {
+    for [up, down] in [[30e6, 30e6], [12e6, 50e6]] {
+        let sessions = (0..20).map(|seed| {
+            let mut line = line(up, down, Kind::Cake, seed);
+            line.long = Some(12.0);
+            tune(&mut line)
+        });
+        let short: Vec<String> = sessions
+            .filter_map(|session| Some(format!("{}{}", shortfall(&session, [up, down], 0.03)?, story(&session.trials))))
+            .collect();
+        assert!(short.len() <= 1, "{up}/{down}: {} of 20: {}", short.len(), short[0]);
+    }
+}
+
+#[test]
 fn the_interval_contains_the_truth_as_often_as_it_says() {
     for [up, down] in [LINES[0], LINES[2]] {
         let mut inside = [0, 0];

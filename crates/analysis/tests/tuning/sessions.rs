@@ -1,12 +1,14 @@
 //! Sessions of given rates, and why a search ended before it had found any.
 
+use std::time::Duration;
+
 use rrul_analysis::tuning::result::{Outcome, TuningResult, Unfinished};
 use rrul_analysis::tuning::search::{Action, next_action};
-use rrul_model::shaping::{ShaperRates, TuningPlan};
-use rrul_model::units::{BitRate, ByteCount};
+use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
+use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::line::{Excess, Line, Side};
-use crate::{plan, session};
+use crate::{altered_session, plan, session, story};
 
 #[test]
 fn a_lower_rate_is_measured_once_the_queue_of_a_higher_one_has_drained() {
@@ -35,6 +37,18 @@ fn the_reason_why_a_search_ended_early_is_reported() {
         let result = TuningResult::new(plan, &trials, data);
         assert_eq!((result.outcome, result.data), (Outcome::Unfinished { reason }, data));
     }
+    // Two trials beyond the limit, and no time for a third, do not show that no rate passes.
+    let short = TuningPlan { longest: Duration::from_secs(100), ..plan() };
+    let ended = altered_session(&short, &mut line, |trial| {
+        let delay = trial.directions.up.queueing_delay.as_mut();
+        if let Some(delay) = delay.filter(|_| trial.step.purpose == StepPurpose::Search) {
+            (delay.p95, delay.p95_low, delay.p95_high) = (Delay(60_000_000), Delay(50_000_000), Delay(70_000_000));
+        }
+    });
+    let searched = ended.trials.iter().filter(|trial| trial.step.purpose == StepPurpose::Search).count();
+    let reason = Unfinished::Time;
+    assert_eq!(ended.result.outcome, Outcome::Unfinished { reason }, "{}", story(&ended.trials));
+    assert_eq!(searched, 2, "{}", story(&ended.trials));
     // Before anything was measured as well.
     let result = TuningResult::new(&limited, &[], most);
     assert_eq!(result.outcome, Outcome::Unfinished { reason: Unfinished::Data });

@@ -61,6 +61,8 @@ pub(crate) enum TuneError {
     TooManyRates { rates: usize, takes: std::time::Duration, most: usize },
     #[error("--restore-command is for --shaper command:..., and {0} restores by itself; leave it out")]
     RestoreCommand(&'static str),
+    #[error("--on-this-host is for --shaper command:..., and where {0} shapes is known; leave it out")]
+    OnThisHost(&'static str),
     #[error("--set \"{0}\" lists no values; write it like --set streams=1,4,16")]
     NoValues(String),
 }
@@ -166,6 +168,9 @@ pub(crate) fn opened(arguments: &ShaperArguments, options: &DriverOptions) -> Re
     let Some(address) = &arguments.shaper else { return Err(TuneError::NoShaper.into()) };
     if arguments.restore_command.is_some() && address.kind() != ShaperKind::Command {
         return Err(TuneError::RestoreCommand(address.kind().name()).into());
+    }
+    if options.on_this_host && address.kind() != ShaperKind::Command {
+        return Err(TuneError::OnThisHost(address.kind().name()).into());
     }
     Ok(driver::open(address, options)?)
 }

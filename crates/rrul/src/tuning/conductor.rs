@@ -10,7 +10,8 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rrul_analysis::tuning::search::{self, Action, Flush, NextStep};
+use rrul_analysis::tuning::next_step::{Flush, NextStep, exceeds_data};
+use rrul_analysis::tuning::search::{self, Action};
 use rrul_analysis::tuning::trial::Trial;
 use rrul_analysis::tuning::trials::{known_until, latest_queueing, observed_until, trial};
 use rrul_engine::client::{RunError, RunObserver, RunOptions, run_until};
@@ -331,7 +332,7 @@ impl Course<'_> {
             if clock.now() + hold + next.settle + next.measure > load.to {
                 return Ok(SessionEnd::OutOfTime);
             }
-            if search::exceeds_data(self.conduct.tuning, trials, self.delivered(), &next) {
+            if exceeds_data(self.conduct.tuning, trials, self.delivered(), &next) {
                 return Ok(SessionEnd::OutOfData);
             }
             let step = self.step(clock, load, &next, trials.len(), shaper)?;

@@ -22,6 +22,11 @@ fn said(arguments: &[&str]) -> Ended {
 fn what_is_missing_or_too_much_is_one_line_before_anything_is_set() {
     said(&["tune", "host.invalid"]).complains(&["which shaper", "--shaper openwrt:"]);
     said(&["tune", "host.invalid", "--shaper", "lab:none"]).complains(&["none"]);
+    said(&["tune", "host.invalid", "--shaper", "lab:none", "--on-this-host"]).complains(&[
+        "--on-this-host",
+        "lab",
+        "leave it out",
+    ]);
     said(&["tune", "host.invalid", "--shaper", "lab:none", "--max-time", "10m"]).complains(&["9m 30s", "--max-time"]);
     let command = ["tune", "host.invalid", "--shaper", "command:true {up}", "--restore-command", "true", "--dry-run"];
     let upload = said(&command);
