@@ -70,6 +70,7 @@ impl<'a> Evidence<'a> {
         }
         let overdriven = self.judged.iter().filter(|(trial, judged)| {
             judged.verdict == Verdict::LineHolds
+                && !judged.says_nothing()
                 && self.judge.stays_queued(trial)
                 && self.ratio(trial).is_some_and(|ratio| ratio < OVERDRIVEN)
         });

@@ -14,6 +14,8 @@ use crate::tuning::trial::{Trial, TrialDelay, TrialDirection};
 
 /// Delivered in relation to what was set: less than this is not the shaper's doing.
 const SHORT: f64 = 0.97;
+/// What a full line or shaper delivers of its rate, at least.
+const UNDISTURBED: f64 = 0.985;
 /// A policer delivers no more than its rate, whatever is set, and a shaper below it all that is set.
 const SHORT_OF_POLICER: f64 = 0.985;
 /// Loss that shows that the line is full: more than so many times that far below the line's rate, and this share.
@@ -27,6 +29,8 @@ const STAYS_OF_POLICER: f64 = 0.3;
 /// How sure a verdict is, at least and at most.
 const LEAST_SURE: f64 = 0.6;
 const SURE: f64 = 0.95;
+/// As probable as its opposite.
+const SAYS_NOTHING: f64 = 0.5;
 /// Standard deviations in a 95 % interval.
 const INTERVAL: f64 = 3.92;
 /// A delay is known no better than this part of the limit.
@@ -46,6 +50,13 @@ const CLEAR: f64 = 0.25;
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) sure: f64,
+}
+
+impl Judged {
+    /// Whether something else held the load back, so that the trial says nothing of the rate.
+    pub(crate) fn says_nothing(&self) -> bool {
+        self.sure <= SAYS_NOTHING
+    }
 }
 
 /// A value with its standard deviation.
@@ -139,6 +150,11 @@ impl<'a> Judge<'a> {
         let clear = normal_below(excess.abs() / deviation);
         let ratio = self.ratio(arrived, set);
         if excess > 0.0 {
+            let own = limit::own(self.session.plan, self.direction, set.0 as f64, self.session.noise(self.direction));
+            // A line that has become slower has a long queue all the time.
+            if delay.p50.0 as f64 <= own && self.is_short(arrived, set) {
+                return Some(Judged { verdict: Verdict::LineHolds, sure: SAYS_NOTHING });
+            }
             return sure(Verdict::LineHolds, if ratio < SHORT { SURE } else { clear });
         }
         let (times, more) = match self.session.line(self.direction) {
@@ -156,6 +172,13 @@ impl<'a> Judge<'a> {
             return sure(Verdict::NotSaturated, 0.8);
         }
         sure(Verdict::ShaperHolds, clear)
+    }
+
+    /// Whether less arrived than both the shaper and the unshaped line let pass: something else held the load back for a while.
+    fn is_short(&self, arrived: f64, set: BitRate) -> bool {
+        let shaped = set.0 as f64 * self.scale.value.exp();
+        let line = self.session.course(self.direction).sustained().unwrap_or(shaped);
+        arrived < UNDISTURBED * shaped.min(line)
     }
 
     /// Delivered in relation to what a binding shaper would deliver.

@@ -1,9 +1,11 @@
 //! Rates found over lines that queue.
 
+use std::cell::Cell;
+
 use rrul_analysis::tuning::result::{Caution, Outcome};
 use rrul_model::flow::Direction;
 use rrul_model::shaping::StepPurpose;
-use rrul_model::units::Delay;
+use rrul_model::units::{BitRate, Delay};
 
 use crate::line::{Kind, Line, Side};
 use crate::{Session, altered_session, plan, story, tune};
@@ -84,6 +86,31 @@ fn a_long_path_on_which_the_load_grows_slowly_is_found_at_its_rate() {
             .collect();
         assert!(short.len() <= 1, "{up}/{down}: {} of 20: {}", short.len(), short[0]);
     }
+}
+
+#[test]
+fn trials_that_something_else_held_back_do_not_lower_the_rate() {
+    let sessions = (0..20).map(|seed| {
+        let disturbed = Cell::new(0);
+        altered_session(&plan(), &mut line(8e6, 20e6, Kind::Cake, seed), |trial| {
+            if trial.step.purpose != StepPurpose::Search
+                || trial.step.direction != Some(Direction::Down)
+                || disturbed.replace(disturbed.get() + 1) > 1
+            {
+                return;
+            }
+            // Seen where a host stood still again and again: less arrives, and what waits meanwhile arrives late.
+            let down = &mut trial.directions.down;
+            down.delivered = down.delivered.map(|rate| BitRate(rate.0 / 1000 * 965));
+            let delay = down.queueing_delay.as_mut().expect("probes");
+            let [p50, low, p95, high] = [9, 22, 46, 50].map(|ms| Delay(ms * 1_000_000));
+            (delay.p50, delay.p95_low, delay.p95, delay.p95_high) = (p50, low, p95, high);
+        })
+    });
+    let short: Vec<String> = sessions
+        .filter_map(|session| Some(format!("{}{}", shortfall(&session, [8e6, 20e6], 0.03)?, story(&session.trials))))
+        .collect();
+    assert!(short.len() <= 1, "{} of 20: {}", short.len(), short[0]);
 }
 
 #[test]
