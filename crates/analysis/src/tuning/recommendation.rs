@@ -73,8 +73,18 @@ fn judged(session: Session<'_>, trial: &Trial) -> JudgedTrial {
         let is_judged = trial.step.direction.is_none_or(|only| only == direction) && session.tunes(direction);
         is_judged.then(|| Judge::new(session, direction).judge(trial).map(|judged| judged.verdict)).flatten()
     };
-    let discarded = Direction::ALL.into_iter().find_map(|direction| session.discarded(trial, direction));
+    let discarded = Direction::ALL.into_iter().find_map(|direction| discarded(session, trial, direction));
     JudgedTrial { trial: trial.clone(), verdicts: ByDirection::each(verdict), discarded }
+}
+
+/// Why a trial says nothing of the rate of a direction.
+fn discarded(session: Session<'_>, trial: &Trial, direction: Direction) -> Option<Discarded> {
+    let is_judged = matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
+        && trial.step.direction.is_none_or(|only| only == direction)
+        && session.needs(direction);
+    let says_nothing =
+        || is_judged && Judge::new(session, direction).judge(trial).is_some_and(|one| one.says_nothing());
+    session.discarded(trial, direction).or_else(|| says_nothing().then_some(Discarded::Interrupted))
 }
 
 fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: ShaperRates) -> TunedDirection {
@@ -166,12 +176,12 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
     let mut cautions = Vec::new();
     let recommends = matches!(outcome, Outcome::Recommended | Outcome::Varies);
     for direction in session.plan.directions.iter().copied() {
-        let discarded = |reason| {
-            let trials = session.trials.iter().filter(|trial| session.discarded(trial, direction) == Some(reason));
+        let count = |reason| {
+            let trials = session.trials.iter().filter(|trial| discarded(session, trial, direction) == Some(reason));
             Some(trials.count() as u32).filter(|trials| *trials > 0)
         };
-        cautions.extend(discarded(Discarded::OtherTraffic).map(|trials| Caution::OtherTraffic { direction, trials }));
-        cautions.extend(discarded(Discarded::Interrupted).map(|trials| Caution::Interrupted { direction, trials }));
+        cautions.extend(count(Discarded::OtherTraffic).map(|trials| Caution::OtherTraffic { direction, trials }));
+        cautions.extend(count(Discarded::Interrupted).map(|trials| Caution::Interrupted { direction, trials }));
         if outcome == Outcome::Recommended {
             cautions.extend(near_limit(session, direction));
         }

@@ -36,7 +36,8 @@ pub struct TuningResult {
     pub cautions: Vec<Caution>,
     /// Every trial with its verdict, in order.
     pub trials: Vec<JudgedTrial>,
-    /// What the shaper gives to each class, at four fifths of the recommended rates. Null unless that was measured, by `rrul tune --classes`.
+    /// What the shaper gives to each class, at four fifths of the recommended rates. Null unless that was measured, by
+    /// `rrul tune --classes`.
     pub classes: Option<ClassShares>,
     /// What the line adds to each packet. Null unless that was measured, by `rrul tune --overhead`.
     pub overhead: Option<LineOverheads>,
@@ -421,6 +422,6 @@ pub enum Verdict {
 pub enum Discarded {
     /// Other traffic passed the shaper.
     OtherTraffic,
-    /// The line delivered less than it does, although observation shows that its rate is even.
+    /// Less arrived than both the shaper and the unshaped line pass, without a queue that stays, or on a line whose rate is even.
     Interrupted,
 }

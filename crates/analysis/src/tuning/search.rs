@@ -465,7 +465,8 @@ impl Search<'_> {
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
             return Some(Found::Rate(passed.min(most)));
         }
-        let failed = evidence.judged.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds);
+        let telling: Vec<_> = evidence.judged.iter().filter(|(_, judged)| !judged.says_nothing()).collect();
+        let failed = telling.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds);
         let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.direction(direction)).map(|(trial, _)| *trial);
         if has_passed && is_last {
             // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt.
@@ -476,7 +477,7 @@ impl Search<'_> {
             return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below.min(most))));
         }
         // A session that ends before says that its time or its trials were too few, not that no rate passes.
-        let gives_up = !has_passed && evidence.judged.len() >= MOST_FAILED;
+        let gives_up = !has_passed && telling.len() >= MOST_FAILED;
         if gives_up && let Some(refusal) = lowest.and_then(|trial| self.nothing_passes(direction, trial)) {
             return Some(Found::Nothing(refusal));
         }
@@ -513,8 +514,11 @@ impl Search<'_> {
         };
         let mut rates = last.step.rates;
         let is_first = joints.iter().filter(|trial| trial.step.rates == rates).count() < 2;
-        if is_first && self.says_nothing(last) {
-            return self.check(rates);
+        if is_first
+            && self.says_nothing(last)
+            && let again @ Decision::Step(_) = self.within_bounds(self.check(rates))
+        {
+            return again;
         }
         let (mut failing, mut all_close) = (None, true);
         for direction in self.needing() {

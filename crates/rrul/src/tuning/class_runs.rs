@@ -37,8 +37,8 @@ impl ClassRun {
     }
 }
 
-/// Runs a session of one step for each class and one for all, with the shaper at four fifths of these rates, in the calling thread's network
-/// namespace. `writer` makes the file of each. It ends early when a session does.
+/// Runs a session of one step for each class and one for all, with the shaper below these rates, in the calling thread's
+/// network namespace. `writer` makes the file of each. It ends early when a session does.
 ///
 /// # Errors
 /// When a test cannot begin, its recording cannot be written, or the shaper cannot be set or restored.
