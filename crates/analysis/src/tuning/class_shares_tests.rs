@@ -37,7 +37,7 @@ fn trial(parts: &[(ServiceClass, f64)], seed: u64) -> Trial {
         saturated: Some(true),
         ..TrialDirection::default()
     });
-    Trial { step, directions, host_limit: None }
+    Trial { step, directions, host_limit: None, stolen_from: None }
 }
 
 /// Class runs of a shaper that gives these parts alone and together.

@@ -1,6 +1,7 @@
 //! The verdict of a trial: the shaper or the line kept the load.
 
 use rrul_model::flow::Direction;
+use rrul_model::shaping::StepPurpose;
 use rrul_model::units::BitRate;
 
 use crate::tuning::course;
@@ -29,6 +30,8 @@ const STAYS_OF_POLICER: f64 = 0.3;
 /// How sure a verdict is, at least and at most.
 const LEAST_SURE: f64 = 0.6;
 const SURE: f64 = 0.95;
+/// Trials of a session that say nothing because processors were taken.
+const MOST_STOLEN: usize = 4;
 /// As probable as its opposite.
 const SAYS_NOTHING: f64 = 0.5;
 /// Standard deviations in a 95 % interval.
@@ -43,7 +46,7 @@ const RATE_NOISE: f64 = 0.002;
 /// Ratios of delivered and set rate that only show how both count.
 const COUNTING: std::ops::Range<f64> = 0.8..1.05;
 /// Half of the packets wait no longer than this part of a shaper's own queue where the line has none.
-const CLEAR: f64 = 0.25;
+const CLEAR: f64 = 0.5;
 
 /// A verdict, and how probably it is right.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -151,6 +154,9 @@ impl<'a> Judge<'a> {
         let ratio = self.ratio(arrived, set);
         if excess > 0.0 {
             let own = limit::own(self.session.plan, self.direction, set.0 as f64, self.session.noise(self.direction));
+            if self.is_stolen(trial) {
+                return Some(Judged { verdict: Verdict::LineHolds, sure: SAYS_NOTHING });
+            }
             // A line that has become slower has a long queue all the time.
             if delay.p50.0 as f64 <= own && self.is_short(arrived, set) {
                 return Some(Judged { verdict: Verdict::LineHolds, sure: SAYS_NOTHING });
@@ -172,6 +178,16 @@ impl<'a> Judge<'a> {
             return sure(Verdict::NotSaturated, 0.8);
         }
         sure(Verdict::ShaperHolds, clear)
+    }
+
+    /// Whether probes may have waited for a processor that a hypervisor gave to others. Where it does so again and again, a session
+    /// makes do with what it gets.
+    fn is_stolen(&self, trial: &Trial) -> bool {
+        let is_one = |one: &&Trial| {
+            let is_judged = matches!(one.step.purpose, StepPurpose::Search | StepPurpose::Joint);
+            is_judged && one.stolen_from.is_some() && one.step.number <= trial.step.number
+        };
+        trial.stolen_from.is_some() && self.session.trials.iter().filter(is_one).count() <= MOST_STOLEN
     }
 
     /// Whether less arrived than both the shaper and the unshaped line let pass: something else held the load back for a while.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
@@ -19,7 +20,7 @@ use crate::tuning::result::{
 };
 use crate::tuning::search::{Decision, decide};
 use crate::tuning::session::Session;
-use crate::tuning::trial::Trial;
+use crate::tuning::trial::{HostLimit, Trial};
 use crate::tuning::varying;
 
 /// Probes lost at random beyond this are worth a caution.
@@ -84,7 +85,8 @@ fn discarded(session: Session<'_>, trial: &Trial, direction: Direction) -> Optio
         && session.needs(direction);
     let says_nothing =
         || is_judged && Judge::new(session, direction).judge(trial).is_some_and(|one| one.says_nothing());
-    session.discarded(trial, direction).or_else(|| says_nothing().then_some(Discarded::Interrupted))
+    let why = if trial.stolen_from.is_some() { Discarded::Stolen } else { Discarded::Interrupted };
+    session.discarded(trial, direction).or_else(|| says_nothing().then_some(why))
 }
 
 fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: ShaperRates) -> TunedDirection {
@@ -182,6 +184,7 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
         };
         cautions.extend(count(Discarded::OtherTraffic).map(|trials| Caution::OtherTraffic { direction, trials }));
         cautions.extend(count(Discarded::Interrupted).map(|trials| Caution::Interrupted { direction, trials }));
+        cautions.extend(count(Discarded::Stolen).map(|trials| Caution::Stolen { direction, trials }));
         if outcome == Outcome::Recommended {
             cautions.extend(near_limit(session, direction));
         }
@@ -190,7 +193,25 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
         }
         cautions.extend(random_loss(session, direction));
     }
+    if recommends {
+        cautions.extend(
+            [ObservationPoint::Client, ObservationPoint::Server].into_iter().filter_map(|host| busy(session, host)),
+        );
+    }
     cautions
+}
+
+/// Whether the processors of a host were busy while the rates were searched or checked.
+fn busy(session: Session<'_>, host: ObservationPoint) -> Option<Caution> {
+    let limit = match host {
+        ObservationPoint::Client => HostLimit::ClientProcessor,
+        ObservationPoint::Server => HostLimit::ServerProcessor,
+    };
+    let is_busy = |trial: &&Trial| {
+        matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint) && trial.host_limit == Some(limit)
+    };
+    let trials = session.trials.iter().filter(is_busy).count() as u32;
+    (trials > 0).then_some(Caution::BusyProcessors { host, trials })
 }
 
 /// Whether probes are lost far below the line's rate, where its queue is empty. The shaper's own queue drops segments, and probes as
@@ -240,7 +261,12 @@ mod tests {
             idle_p95: Some(Delay(300_000)),
             ..TrialDirection::default()
         };
-        Trial { step, directions: ByDirection { down: TrialDirection::default(), up }, host_limit: None }
+        Trial {
+            step,
+            directions: ByDirection { down: TrialDirection::default(), up },
+            host_limit: None,
+            stolen_from: None,
+        }
     }
 
     #[test]

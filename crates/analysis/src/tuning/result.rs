@@ -1,6 +1,7 @@
 //! What a tuning session amounts to: the rates to recommend, with what they cost and gain, or the reason why no rates are recommended.
 
 use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::shaping::{Preference, ShaperDescription, ShaperRates};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 use schemars::JsonSchema;
@@ -223,6 +224,15 @@ pub enum Caution {
         /// Unit: count.
         trials: u32,
     },
+    /// Trials were discarded because a hypervisor took much of a host's processor time in them.
+    Stolen {
+        /// The direction.
+        direction: Direction,
+        /// How many.
+        ///
+        /// Unit: count.
+        trials: u32,
+    },
     /// Segments were lost at random, without a queue.
     RandomLoss {
         /// The direction.
@@ -243,6 +253,15 @@ pub enum Caution {
         /// That percentile in the last check of both directions.
         #[serde(rename = "delay_ns")]
         delay: Delay,
+    },
+    /// In trials at which the rates were found, the processors of a host were busy: the line may carry more.
+    BusyProcessors {
+        /// The host.
+        host: ObservationPoint,
+        /// How many trials.
+        ///
+        /// Unit: count.
+        trials: u32,
     },
     /// One direction needs no shaper: unshaped, it adds no more delay than the limit.
     AlreadyManaged {
@@ -424,4 +443,6 @@ pub enum Discarded {
     OtherTraffic,
     /// Less arrived than both the shaper and the unshaped line pass, without a queue that stays, or on a line whose rate is even.
     Interrupted,
+    /// The delay was above the limit, and a hypervisor took much of a host's processor time.
+    Stolen,
 }

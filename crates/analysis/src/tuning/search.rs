@@ -59,6 +59,8 @@ const NARROW: f64 = 0.02;
 const NARROW_OF_POLICER: f64 = 0.03;
 /// A rate that has passed is taken when it passes at least with this probability, by all trials.
 const PASSING: f64 = 0.4;
+/// One that has not been tried is taken when it passes at least with this one: the check of both directions judges it.
+const PASSING_UNTRIED: f64 = 0.65;
 /// What is recommended is at most this part of the line's rate: slightly above it the queue fills slowly.
 const BELOW_LINE: f64 = 0.99;
 /// Trials that other traffic may disturb before the search gives up.
@@ -67,6 +69,9 @@ const MOST_DISTURBED: usize = 3;
 const MOST_UNSATURATED: usize = 2;
 /// Trials of a direction in a row of which none passes.
 const MOST_FAILED: usize = 6;
+/// After so many failures and nothing that passes below them, a rate is tried that is at most this part of the lowest.
+const FAILURES: usize = 2;
+const STEP_DOWN: f64 = 0.985;
 /// By how much a rate is lowered that does not pass together with the other one, at most and at least, and how often.
 const LOWERED: f64 = 0.98;
 /// At most where it nearly passed, by a verdict that is less sure than this. Where no trial is left, such a rate is recommended.
@@ -463,25 +468,31 @@ impl Search<'_> {
         }
         if passed > 0.0 && (is_narrow || is_last) {
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
-            return Some(Found::Rate(passed.min(most)));
+            return Some(Found::Rate(passed.max(known.quantile(1.0 - PASSING_UNTRIED)).min(most)));
         }
         let telling: Vec<_> = evidence.judged.iter().filter(|(_, judged)| !judged.says_nothing()).collect();
         let failed = telling.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds);
+        let failures = failed.clone().count();
         let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.direction(direction)).map(|(trial, _)| *trial);
+        let least_failed =
+            lowest.and_then(|trial| trial.step.rates.direction(direction)).map_or(f64::MAX, |rate| rate.0 as f64);
+        let below = evidence.passed().filter(|rate| *rate < least_failed).fold(0.0, f64::max);
         if has_passed && is_last {
-            // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt.
-            let least_failed =
-                lowest.and_then(|trial| trial.step.rates.direction(direction)).map_or(f64::MAX, |rate| rate.0 as f64);
-            let below = evidence.passed().filter(|rate| *rate < least_failed).fold(0.0, f64::max);
+            // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt. The check of
+            // both directions judges what is a little below all that was tried.
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
-            return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below.min(most))));
+            let beneath = evidence.passed().fold(least_failed, f64::min) * LOWERED_CLOSE;
+            return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below.min(most)).max(beneath)));
         }
         // A session that ends before says that its time or its trials were too few, not that no rate passes.
         let gives_up = !has_passed && telling.len() >= MOST_FAILED;
         if gives_up && let Some(refusal) = lowest.and_then(|trial| self.nothing_passes(direction, trial)) {
             return Some(Found::Nothing(refusal));
         }
-        Some(Found::Try(known.quantile(0.5).max(session.floor(direction))))
+        // Failures near the limit say little each: a lower rate shows where it passes.
+        let likely = known.quantile(0.5);
+        let next = if below == 0.0 && failures >= FAILURES { likely.min(least_failed * STEP_DOWN) } else { likely };
+        Some(Found::Try(next.max(session.floor(direction))))
     }
 
     /// Whether another trial of a direction leaves what the rest of the session needs: so many trials of a direction that comes after.

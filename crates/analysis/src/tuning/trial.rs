@@ -1,6 +1,7 @@
 //! The figures of one step of a tuning session.
 
 use rrul_model::marking::ServiceClass;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::shaping::TuningStep;
 use rrul_model::units::{BitRate, ByteCount, Delay};
 use schemars::JsonSchema;
@@ -19,6 +20,8 @@ pub struct Trial {
     pub directions: ByDirection<TrialDirection>,
     /// Why a host and not the network limited the load. Null when nothing shows that.
     pub host_limit: Option<HostLimit>,
+    /// The host from whose processors a hypervisor took a tenth of the measured window or more. Null when it took less.
+    pub stolen_from: Option<ObservationPoint>,
 }
 
 /// What limited the load at a host.
@@ -53,8 +56,8 @@ impl HostLimit {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Trials by direction")]
 pub struct TrialDirection {
-    /// Rate of everything that arrived in the measured window, in the bytes that the shaper counts where its link layer is
-    /// known, in bytes of IP packets otherwise. Null when nothing was loaded.
+    /// Rate of everything that arrived in the measured window, in the bytes that the shaper counts. Where its link layer is unknown,
+    /// 14 bytes for each IP packet are added, as Linux counts on an Ethernet interface. Null when nothing was loaded.
     #[serde(rename = "delivered_bps")]
     pub delivered: Option<BitRate>,
     /// The same rate in each whole second since the shaper was set, so that it also contains the time of settling. The last

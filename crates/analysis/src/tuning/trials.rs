@@ -58,7 +58,11 @@ const HELD: f64 = 0.1;
 /// Part of the seconds in which a processor that the test needs must be full to be the limit, and of the periods in which a quota
 /// must have throttled a host.
 const FULL: f64 = 0.5;
+/// Part of its processors' time from which on a hypervisor delays packets: probes wait for their host and not for the line.
+const STOLEN: f64 = 0.1;
 
+/// What the traffic control of Linux counts of a packet that leaves by an Ethernet interface.
+const LINUX_ETHERNET: &str = "ip+14";
 /// The least error of a rate, as a part of it: of the times at which counters are read.
 const LEAST_ERROR: f64 = 0.001;
 
@@ -115,7 +119,12 @@ pub fn trial(recording: &Recording, step: &TuningStep) -> Trial {
             ..measured.rates()
         }
     };
-    Trial { step: step.clone(), directions: ByDirection::each(of), host_limit: host_limit(&read, step, &limits) }
+    Trial {
+        step: step.clone(),
+        directions: ByDirection::each(of),
+        host_limit: host_limit(&read, step, &limits),
+        stolen_from: stolen_from(&read, step.window()),
+    }
 }
 
 /// What a step delivered of the load's segments in one direction; with segments of one size, what the line carries of it. `None`
@@ -229,11 +238,12 @@ impl Measured<'_> {
         Ledger { traffic: self.traffic, layer, direction: self.direction, family: None, window }.account()
     }
 
-    /// The link layer in whose bytes the shaper counts.
+    /// The link layer in whose bytes the shaper counts, or as many do: the mix of packets, of which acknowledgments are a part of a
+    /// slow upload, is another one in each trial.
     fn layer(&self) -> Option<LinkLayer> {
         let shaper = &self.read.header.tuning.as_ref()?.shaper;
         let words = self.direction.select(&shaper.up_link_layer, &shaper.down_link_layer);
-        words.as_deref()?.parse().ok()
+        words.as_deref().unwrap_or(LINUX_ETHERNET).parse().ok()
     }
 
     fn load(&self) -> impl Iterator<Item = &FlowSpec> {
@@ -469,6 +479,12 @@ fn drift(flows: &[Probes]) -> f64 {
     let weight: usize = trusted().map(|line| line.touched).sum();
     let sum: f64 = trusted().map(|line| line.drift * line.touched as f64).sum();
     if weight == 0 { 0.0 } else { sum / weight as f64 }
+}
+
+/// The host whose hypervisor took much of its processors' time.
+fn stolen_from(read: &Recording, window: Window) -> Option<ObservationPoint> {
+    let part = |point: &ObservationPoint| processor_load::stolen_part(read, *point, window);
+    [ObservationPoint::Client, ObservationPoint::Server].into_iter().find(|point| part(point) >= STOLEN)
 }
 
 /// The host that limited the load, if one did.

@@ -216,7 +216,7 @@ impl Line {
                 classes: Vec::new(),
             }
         });
-        Trial { step, directions, host_limit: limit }
+        Trial { step, directions, host_limit: limit, stolen_from: None }
     }
 
     fn idle(&mut self, side: &Side) -> Delay {

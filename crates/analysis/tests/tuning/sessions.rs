@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use rrul_analysis::tuning::result::{Outcome, TuningResult, Unfinished};
+use rrul_analysis::tuning::result::{Caution, Outcome, TuningResult, Unfinished};
 use rrul_analysis::tuning::search::{Action, next_action};
+use rrul_analysis::tuning::trial::HostLimit;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::shaping::{ShaperRates, StepPurpose, TuningPlan};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
@@ -52,4 +54,18 @@ fn the_reason_why_a_search_ended_early_is_reported() {
     // Before anything was measured as well.
     let result = TuningResult::new(&limited, &[], most);
     assert_eq!(result.outcome, Outcome::Unfinished { reason: Unfinished::Data });
+}
+
+#[test]
+fn busy_processors_are_named_where_rates_were_found_in_spite_of_them() {
+    let host = ObservationPoint::Server;
+    let busy = |caution: &Caution| matches!(caution, Caution::BusyProcessors { host: found, .. } if *found == host);
+    for (limit, trials) in [(HostLimit::ServerProcessor, 1), (HostLimit::ClientProcessor, 0)] {
+        let ended = altered_session(&plan(), &mut Line::new(Side::plain(8e6), Side::plain(20e6), 1), |trial| {
+            trial.host_limit = (trial.step.purpose == StepPurpose::Joint).then_some(limit);
+        });
+        assert_eq!(ended.result.outcome, Outcome::Recommended, "{}", story(&ended.trials));
+        let found = ended.result.cautions.iter().filter(|caution| busy(caution));
+        assert_eq!(found.count(), trials, "{limit:?}: {:?}", ended.result.cautions);
+    }
 }

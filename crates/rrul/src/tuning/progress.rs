@@ -61,7 +61,7 @@ mod tests {
         };
         let down = TrialDirection { delivered: Some(BitRate(19_000_000)), ..TrialDirection::default() };
         let directions = rrul_analysis::by_direction::ByDirection { up, down };
-        let mut trial = Trial { step, directions, host_limit: None };
+        let mut trial = Trial { step, directions, host_limit: None, stolen_from: None };
         let plan = TuningPlan::new(ShaperDescription::default());
         let line = trial_line(&trial, 4, &plan);
         assert_eq!(line, "trial 4 of at most 14: upload 7.60 Mbit/s: 7.41 Mbit/s delivered, +2.1 ms");

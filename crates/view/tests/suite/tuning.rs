@@ -11,6 +11,7 @@ use rrul_analysis::tuning::result::{
 };
 use rrul_analysis::tuning::trial::{HostLimit, QueueHop, Trial, TrialDelay, TrialDirection};
 use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
 use rrul_model::shaping::{ShaperDescription, ShaperRates, StepPurpose, TuningPlan, TuningStep};
 use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount, Delay};
@@ -87,7 +88,7 @@ impl Steps {
         let ((up, up_verdict), (down, down_verdict)) = (of(up, UP, 310.0), of(down, DOWN, 152.0));
         let judged = |way, verdict| Some(verdict).filter(|_| direction.is_none_or(|only| only == way));
         self.0.push(JudgedTrial {
-            trial: Trial { step, directions: ByDirection { up, down }, host_limit: None },
+            trial: Trial { step, directions: ByDirection { up, down }, host_limit: None, stolen_from: None },
             verdicts: ByDirection {
                 up: judged(Direction::Up, up_verdict),
                 down: judged(Direction::Down, down_verdict),
@@ -278,8 +279,14 @@ fn what_is_found_beside_the_rates_is_named_and_the_screen_is_not_left() {
         Caution::OtherTraffic { direction: Direction::Up, trials: 1 },
         Caution::RandomLoss { direction: Direction::Down, loss: 0.004 },
         Caution::NearLimit { direction: Direction::Down, percentile: 95, delay: ms(8.9) },
+        Caution::Stolen { direction: Direction::Up, trials: 2 },
+        Caution::BusyProcessors { host: ObservationPoint::Client, trials: 5 },
     ];
-    assert_golden("tune_findings.txt", &summary(result));
+    assert_golden("tune_findings.txt", &summary(result.clone()));
+    result.trials[4].discarded = Some(Discarded::Stolen);
+    result.trials[4].trial.stolen_from = Some(ObservationPoint::Client);
+    let section = text_sections(&run(result), &[Topic::named("tuning").unwrap()], Style::Plain);
+    assert_golden("tune_findings_section.txt", &section);
 }
 
 #[test]

@@ -142,6 +142,18 @@ pub(crate) fn shared_seconds(recording: &Recording, point: ObservationPoint, loa
     seconds.into_values().map(|(window, full, room)| (window, full && !room)).collect()
 }
 
+/// The part of the time of a host's cores that the hypervisor took within the window; 0 where it is unknown.
+pub(crate) fn stolen_part(recording: &Recording, point: ObservationPoint, window: Window) -> f64 {
+    let (mut stolen, mut all) = (0, 0);
+    for readings in readings(recording, point, window).values() {
+        if let Some(((_, first), (_, last))) = readings.first_key_value().zip(readings.last_key_value()) {
+            let ticks = Ticks::between(first, last);
+            (stolen, all) = (stolen + ticks.steal, all + ticks.all);
+        }
+    }
+    if all == 0 { 0.0 } else { stolen as f64 / all as f64 }
+}
+
 /// The whole second that is nearest.
 fn near(at: TestTime) -> i64 {
     at.0.saturating_add(SECOND / 2).div_euclid(SECOND)

@@ -2,6 +2,7 @@
 
 use rrul_analysis::tuning::result::{Caution, Outcome, TuningResult};
 use rrul_model::flow::Direction;
+use rrul_model::observation::ObservationPoint;
 
 use crate::text::octet_lines::size;
 use crate::text::tuning::outcome_words::lower;
@@ -53,6 +54,11 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             counted(trials as usize, "trial"),
             lower(direction)
         ),
+        Caution::Stolen { direction, trials } => format!(
+            "Other virtual machines took processor time from a host of this test: {} discarded ({}).",
+            counted(trials as usize, "trial"),
+            lower(direction)
+        ),
         Caution::RandomLoss { direction, loss } => format!(
             "{} loses {} of its packets without a queue. Shaping does not cure that: check Wi-Fi, cable and modem.",
             direction_word(direction),
@@ -66,6 +72,14 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
                 direction_word(direction)
             )
         }
+        Caution::BusyProcessors { host, trials } => format!(
+            "{} processors were busy in {}: the line may carry more than was found.",
+            match host {
+                ObservationPoint::Client => "This computer's",
+                ObservationPoint::Server => "The server's",
+            },
+            counted(trials as usize, "trial"),
+        ),
         Caution::AlreadyManaged { direction } => {
             let tuned = result.directions.get(direction).as_ref();
             let unshaped = tuned.and_then(|tuned| Some((tuned.unshaped?.p95, tuned.limit?)));

@@ -77,6 +77,7 @@ fn verdict(result: &TuningResult, judged: &JudgedTrial, direction: Direction) ->
     match judged.discarded {
         Some(Discarded::OtherTraffic) => return "discarded: other traffic".to_owned(),
         Some(Discarded::Interrupted) => return "discarded: interrupted".to_owned(),
+        Some(Discarded::Stolen) => return "discarded: CPU steal".to_owned(),
         None => {}
     }
     let number = judged.trial.step.number;
