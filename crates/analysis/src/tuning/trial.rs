@@ -20,7 +20,7 @@ pub struct Trial {
     pub directions: ByDirection<TrialDirection>,
     /// Why a host and not the network limited the load. Null when nothing shows that.
     pub host_limit: Option<HostLimit>,
-    /// The host from whose processors a hypervisor took a tenth of the measured window or more. Null when it took less.
+    /// The host from whose processors a hypervisor took over 5 % of the measured window. Null when it took less.
     pub stolen_from: Option<ObservationPoint>,
 }
 

@@ -58,9 +58,6 @@ const HELD: f64 = 0.1;
 /// Part of the seconds in which a processor that the test needs must be full to be the limit, and of the periods in which a quota
 /// must have throttled a host.
 const FULL: f64 = 0.5;
-/// Part of its processors' time from which on a hypervisor delays packets: probes wait for their host and not for the line.
-const STOLEN: f64 = 0.1;
-
 /// What the traffic control of Linux counts of a packet that leaves by an Ethernet interface.
 const LINUX_ETHERNET: &str = "ip+14";
 /// The least error of a rate, as a part of it: of the times at which counters are read.
@@ -481,10 +478,10 @@ fn drift(flows: &[Probes]) -> f64 {
     if weight == 0 { 0.0 } else { sum / weight as f64 }
 }
 
-/// The host whose hypervisor took much of its processors' time.
+/// The host from which a hypervisor took so much processor time that probes waited for their host and not for the line.
 fn stolen_from(read: &Recording, window: Window) -> Option<ObservationPoint> {
     let part = |point: &ObservationPoint| processor_load::stolen_part(read, *point, window);
-    [ObservationPoint::Client, ObservationPoint::Server].into_iter().find(|point| part(point) >= STOLEN)
+    [ObservationPoint::Client, ObservationPoint::Server].into_iter().find(|point| part(point) > processor_load::STOLEN)
 }
 
 /// The host that limited the load, if one did.

@@ -135,14 +135,14 @@ fn a_server_that_its_quota_throttles_is_the_limit() {
 }
 
 #[test]
-fn a_hypervisor_that_takes_a_tenth_of_the_processors_in_the_measured_window_is_noticed() {
+fn a_hypervisor_that_takes_a_twentieth_of_the_processors_in_the_measured_window_is_noticed() {
     let stolen_from = |part: u64| {
         let mut scenario = loaded();
         // Of one of two cores, and much of both outside the window.
         scenario.processor(Server, |second| if (6..14).contains(&second) { (50, part) } else { (0, 60) });
         trial(&scenario.recording, &step(4 * SECOND, 14 * SECOND)).stolen_from
     };
-    assert_eq!((stolen_from(18), stolen_from(22)), (None, Some(ObservationPoint::Server)));
+    assert_eq!((stolen_from(9), stolen_from(11)), (None, Some(ObservationPoint::Server)));
 }
 
 /// A line with a standing upload queue of 150 ms until 40 s, none for a second, and one of 3 ms from then on.

@@ -71,10 +71,20 @@ fn round_logarithmic(value: f64, rounding: Rounding) -> f64 {
     power * chosen
 }
 
-/// A tick as the axis writes it, without the dust of binary fractions: `0.6`, `25`, `250`.
+/// A tick as the axis writes it, without the dust of binary fractions: `0.6`, `25`, `1,000`.
 pub(crate) fn tick_words(tick: f64) -> String {
     let text = format!("{tick:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut words = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        // As the chart library writes them.
+        if place > 0 && (whole.len() - place) % 3 == 0 && !words.ends_with('-') {
+            words.push(',');
+        }
+        words.push(digit);
+    }
+    words + rest
 }
 
 /// The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least `least`.
@@ -214,7 +224,9 @@ mod tests {
 
     #[test]
     fn ticks_are_written_without_dust() {
-        for (tick, text) in [(3.0 * 0.2, "0.6"), (25.0, "25"), (250.0, "250"), (1.25, "1.25")] {
+        let short = [(3.0 * 0.2, "0.6"), (25.0, "25"), (250.0, "250"), (1.25, "1.25"), (-250.0, "-250")];
+        let long = [(1000.0, "1,000"), (-1000.0, "-1,000"), (1_250_000.5, "1,250,000.5")];
+        for (tick, text) in short.into_iter().chain(long) {
             assert_eq!(tick_words(tick), text);
         }
     }

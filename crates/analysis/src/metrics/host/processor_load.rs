@@ -55,7 +55,7 @@ pub(crate) const SATURATED: f64 = 0.95;
 const HANDLES_PACKETS: f64 = 0.05;
 /// A core that is less busy than this has room for a program that needs less than this of one.
 const ROOM: f64 = 0.5;
-/// A hypervisor that takes more than this share of a second lets packets wait.
+/// A hypervisor that takes more than this share of the time lets packets wait.
 pub(crate) const STOLEN: f64 = 0.05;
 
 const SECOND: i64 = 1_000_000_000;
