@@ -20,6 +20,8 @@ const SHARED: (f64, f64) = (0.08, 0.12);
 /// Parts of the unshaped rate between which the line's is looked for.
 const LOWEST: f64 = 0.2;
 const HIGHEST: f64 = 1.7;
+/// A line that delivers less than this part of what was set, or has a long queue, is at its own rate.
+const OVERDRIVEN: f64 = 0.985;
 /// The standard error of the mean of the shortest half of fourteen normal values, in that of the mean of all.
 const OF_SHORTEST_HALF: f64 = 2.0;
 /// What no number of seconds improves: framing and the turns of senders.
@@ -67,12 +69,23 @@ impl<'a> Evidence<'a> {
             }));
         }
         let overdriven = self.judged.iter().filter(|(trial, judged)| {
-            judged.verdict == Verdict::LineHolds && !judged.says_nothing() && self.judge.stays_queued(trial)
+            let is_full =
+                || self.judge.has_long_queue(trial) || self.ratio(trial).is_some_and(|ratio| ratio < OVERDRIVEN);
+            judged.verdict == Verdict::LineHolds
+                && !judged.says_nothing()
+                && trial.stolen_from.is_none()
+                && self.judge.stays_queued(trial)
+                && is_full()
         });
         if !self.judge.policed {
             found.extend(overdriven.filter_map(|(trial, _)| self.delivered(trial)));
         }
         found
+    }
+
+    fn ratio(&self, trial: &Trial) -> Option<f64> {
+        let set = trial.step.rates.direction(self.direction)?;
+        Some(self.judge.ratio(with_others(trial.directions.get(self.direction))?, set))
     }
 
     fn delivered(&self, trial: &Trial) -> Option<Estimate> {
@@ -106,9 +119,10 @@ impl<'a> Evidence<'a> {
             }
             return rate;
         }
-        // No line delivers more than its rate. All trials share the error of the scale: only the one that brought most counts.
+        // No line delivers more than its rate. All trials share the error of the scale: only the one counts that surely brought most.
         let delivered = self.judged.iter().filter_map(|(trial, _)| self.delivered(trial));
-        if let Some(most) = delivered.max_by(|one, other| one.value.total_cmp(&other.value)) {
+        let sure = |one: &Estimate| one.value - one.deviation;
+        if let Some(most) = delivered.max_by(|one, other| sure(one).total_cmp(&sure(other))) {
             let deviation = (most.deviation.powi(2) + scale.deviation.powi(2)).sqrt();
             rate.observe(|at| normal_below((at + scale.value - most.value) / deviation).max(0.02));
         }

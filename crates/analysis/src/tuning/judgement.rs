@@ -8,7 +8,7 @@ use crate::tuning::course;
 use crate::tuning::limit;
 use crate::tuning::posterior::normal_below;
 use crate::tuning::reference::{Line, loss};
-use crate::tuning::result::Verdict;
+use crate::tuning::result::{Discarded, Verdict};
 use crate::tuning::session::{Session, with_others};
 use crate::tuning::suspected_policer::Suspicion;
 use crate::tuning::trial::{Trial, TrialDelay, TrialDirection};
@@ -30,7 +30,7 @@ const STAYS_OF_POLICER: f64 = 0.3;
 /// How sure a verdict is, at least and at most.
 const LEAST_SURE: f64 = 0.6;
 const SURE: f64 = 0.95;
-/// Trials of a session that say nothing because processors were taken.
+/// Trials of a direction that say nothing because processors were taken.
 const MOST_STOLEN: usize = 4;
 /// As probable as its opposite.
 const SAYS_NOTHING: f64 = 0.5;
@@ -53,12 +53,18 @@ const CLEAR: f64 = 0.5;
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) sure: f64,
+    /// Why the trial says nothing of the rate, if it does not.
+    pub(crate) discarded: Option<Discarded>,
 }
 
 impl Judged {
+    fn nothing(why: Discarded) -> Self {
+        Self { verdict: Verdict::LineHolds, sure: SAYS_NOTHING, discarded: Some(why) }
+    }
+
     /// Whether something else held the load back, so that the trial says nothing of the rate.
     pub(crate) fn says_nothing(&self) -> bool {
-        self.sure <= SAYS_NOTHING
+        self.discarded.is_some()
     }
 }
 
@@ -138,28 +144,24 @@ impl<'a> Judge<'a> {
     pub(crate) fn judge(&self, trial: &Trial) -> Option<Judged> {
         let figures = trial.directions.get(self.direction);
         let (arrived, delay) = (with_others(figures)?, figures.queueing_delay?);
-        let sure = |verdict, sure: f64| Some(Judged { verdict, sure: sure.clamp(LEAST_SURE, SURE) });
+        let sure = |verdict, sure: f64| Some(Judged { verdict, sure: sure.clamp(LEAST_SURE, SURE), discarded: None });
         let Some(set) = trial.step.rates.direction(self.direction) else {
             let limited =
                 matches!(self.session.line_in(self.direction, trial), Line::HostLimited(_) | Line::NotMeasured);
             return sure(if limited { Verdict::NotSaturated } else { Verdict::LineHolds }, SURE);
         };
         let limit = self.limit(set.0 as f64);
-        let judged = self.judged(&delay).0 as f64;
-        // Delays of a shaper itself vary; a queue that does not drain delays every packet.
-        let excess =
-            (judged - limit).max(self.median_limit(set.0 as f64).map_or(f64::MIN, |most| delay.p50.0 as f64 - most));
+        let excess = self.excess(&delay, set);
         let deviation = ((delay.p95_high - delay.p95_low).0 as f64 / INTERVAL).max(DELAY_NOISE * limit);
         let clear = normal_below(excess.abs() / deviation);
         let ratio = self.ratio(arrived, set);
+        if (excess > 0.0 || ratio < SHORT) && self.is_stolen(trial) {
+            return Some(Judged::nothing(Discarded::Stolen));
+        }
         if excess > 0.0 {
-            let own = limit::own(self.session.plan, self.direction, set.0 as f64, self.session.noise(self.direction));
-            if self.is_stolen(trial) {
-                return Some(Judged { verdict: Verdict::LineHolds, sure: SAYS_NOTHING });
-            }
             // A line that has become slower has a long queue all the time.
-            if delay.p50.0 as f64 <= own && self.is_short(arrived, set) {
-                return Some(Judged { verdict: Verdict::LineHolds, sure: SAYS_NOTHING });
+            if !self.has_long_queue(trial) && self.is_short(arrived, set) {
+                return Some(Judged::nothing(Discarded::Interrupted));
             }
             return sure(Verdict::LineHolds, if ratio < SHORT { SURE } else { clear });
         }
@@ -180,14 +182,38 @@ impl<'a> Judge<'a> {
         sure(Verdict::ShaperHolds, clear)
     }
 
-    /// Whether probes may have waited for a processor that a hypervisor gave to others. Where it does so again and again, a session
-    /// makes do with what it gets.
+    /// By how much packets waited longer than they may at a rate, in nanoseconds; less than 0 where they did not.
+    fn excess(&self, delay: &TrialDelay, set: BitRate) -> f64 {
+        let set = set.0 as f64;
+        // Delays of a shaper itself vary; a queue that does not drain delays every packet.
+        let median = self.median_limit(set).map_or(f64::MIN, |most| delay.p50.0 as f64 - most);
+        (self.judged(delay).0 as f64 - self.limit(set)).max(median)
+    }
+
+    /// Whether half of the packets waited longer than they may wait for a shaper itself or for a host.
+    pub(crate) fn has_long_queue(&self, trial: &Trial) -> bool {
+        let set = trial.step.rates.direction(self.direction).map_or(f64::MAX, |rate| rate.0 as f64);
+        let own = limit::own(self.session.plan, self.direction, set, self.session.noise(self.direction));
+        trial.directions.get(self.direction).queueing_delay.is_some_and(|delay| delay.p50.0 as f64 > own)
+    }
+
+    /// Whether probes may have waited for a processor that a hypervisor took, and not for the line. Where that is so again and again,
+    /// the later trials count.
     fn is_stolen(&self, trial: &Trial) -> bool {
-        let is_one = |one: &&Trial| {
-            let is_judged = matches!(one.step.purpose, StepPurpose::Search | StepPurpose::Joint);
-            is_judged && one.stolen_from.is_some() && one.step.number <= trial.step.number
+        let is_late = |one: &Trial| {
+            let delay = one.directions.get(self.direction).queueing_delay;
+            delay
+                .zip(one.step.rates.direction(self.direction))
+                .is_some_and(|(delay, set)| self.excess(&delay, set) > 0.0)
         };
-        trial.stolen_from.is_some() && self.session.trials.iter().filter(is_one).count() <= MOST_STOLEN
+        let is_earlier = |one: &&Trial| {
+            matches!(one.step.purpose, StepPurpose::Search | StepPurpose::Joint)
+                && one.step.direction.is_none_or(|only| only == self.direction)
+                && one.step.number < trial.step.number
+        };
+        let earlier = self.session.trials.iter().filter(is_earlier);
+        trial.stolen_from.is_some()
+            && earlier.filter(|one| one.stolen_from.is_some() && is_late(one)).count() < MOST_STOLEN
     }
 
     /// Whether less arrived than both the shaper and the unshaped line let pass: something else held the load back for a while.
@@ -223,9 +249,7 @@ pub(crate) fn measured(trial: &Trial, figures: &TrialDirection) -> Vec<f64> {
 /// How the shaper's bytes and those that arrived are related, from the trial in which the shaper bound best: without a queue on
 /// the line, less arrives only where the load is held back otherwise.
 fn scale(session: &Session<'_>, direction: Direction) -> Estimate {
-    let shaper = &session.plan.shaper;
-    let layer = direction.select(&shaper.up_link_layer, &shaper.down_link_layer);
-    if layer.is_some() {
+    if session.knows_bytes(direction) {
         return Estimate { value: 0.0, deviation: KNOWN_BYTES };
     }
     let prior = UNKNOWN_BYTES.powi(-2);

@@ -12,7 +12,7 @@ const GENEROUS: f64 = 15e6;
 const PACKET: ByteCount = ByteCount(1514);
 /// Packets that may wait in front of one that is sent.
 const PACKETS: f64 = 2.0;
-/// The same behind the line, three or four for each of the four streams of the load: what a stream sends more until the shaper of
+/// The same behind the line, 3.5 on average for each of the four streams of the load: what a stream sends more until the shaper of
 /// a download makes it slow down waits in the line's queue.
 const PACKETS_BEHIND: f64 = 4.0 * 3.5;
 /// What the line forwards of them meanwhile: in the 100 ms after which CoDel drops (RFC 8289) the 3 % by which it is faster.

@@ -83,10 +83,8 @@ fn discarded(session: Session<'_>, trial: &Trial, direction: Direction) -> Optio
     let is_judged = matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
         && trial.step.direction.is_none_or(|only| only == direction)
         && session.needs(direction);
-    let says_nothing =
-        || is_judged && Judge::new(session, direction).judge(trial).is_some_and(|one| one.says_nothing());
-    let why = if trial.stolen_from.is_some() { Discarded::Stolen } else { Discarded::Interrupted };
-    session.discarded(trial, direction).or_else(|| says_nothing().then_some(why))
+    let judged = || Judge::new(session, direction).judge(trial).filter(|_| is_judged);
+    session.discarded(trial, direction).or_else(|| judged()?.discarded)
 }
 
 fn tuned(session: Session<'_>, direction: Direction, outcome: Outcome, rates: ShaperRates) -> TunedDirection {
@@ -193,7 +191,7 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
         }
         cautions.extend(random_loss(session, direction));
     }
-    if recommends {
+    if outcome == Outcome::Recommended {
         cautions.extend(
             [ObservationPoint::Client, ObservationPoint::Server].into_iter().filter_map(|host| busy(session, host)),
         );
@@ -201,14 +199,16 @@ fn cautions(session: Session<'_>, outcome: Outcome) -> Vec<Caution> {
     cautions
 }
 
-/// Whether the processors of a host were busy while the rates were searched or checked.
+/// Whether the processors of a host were busy while the rates were searched or checked, by its own programs.
 fn busy(session: Session<'_>, host: ObservationPoint) -> Option<Caution> {
     let limit = match host {
         ObservationPoint::Client => HostLimit::ClientProcessor,
         ObservationPoint::Server => HostLimit::ServerProcessor,
     };
     let is_busy = |trial: &&Trial| {
-        matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint) && trial.host_limit == Some(limit)
+        matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
+            && trial.host_limit == Some(limit)
+            && trial.stolen_from.is_none()
     };
     let trials = session.trials.iter().filter(is_busy).count() as u32;
     (trials > 0).then_some(Caution::BusyProcessors { host, trials })

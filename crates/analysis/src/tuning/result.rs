@@ -254,7 +254,7 @@ pub enum Caution {
         #[serde(rename = "delay_ns")]
         delay: Delay,
     },
-    /// In trials at which the rates were found, the processors of a host were busy: the line may carry more.
+    /// The processors of a host were busy in trials of the search or in a check, which may have lowered the rates.
     BusyProcessors {
         /// The host.
         host: ObservationPoint,

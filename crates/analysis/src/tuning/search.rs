@@ -468,30 +468,34 @@ impl Search<'_> {
         }
         if passed > 0.0 && (is_narrow || is_last) {
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
-            return Some(Found::Rate(passed.max(known.quantile(1.0 - PASSING_UNTRIED)).min(most)));
+            // One that the check may take back in a single step.
+            let untried = known.quantile(1.0 - PASSING_UNTRIED).min(passed / LOWERED_CLOSE);
+            return Some(Found::Rate(passed.max(untried).min(most)));
         }
         let telling: Vec<_> = evidence.judged.iter().filter(|(_, judged)| !judged.says_nothing()).collect();
-        let failed = telling.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds);
-        let failures = failed.clone().count();
-        let lowest = failed.min_by_key(|(trial, _)| trial.step.rates.direction(direction)).map(|(trial, _)| *trial);
+        let failed: Vec<_> = telling.iter().filter(|(_, judged)| judged.verdict == Verdict::LineHolds).collect();
+        let lowest = failed.iter().min_by_key(|(trial, _)| trial.step.rates.direction(direction));
         let least_failed =
-            lowest.and_then(|trial| trial.step.rates.direction(direction)).map_or(f64::MAX, |rate| rate.0 as f64);
+            lowest.and_then(|(trial, _)| trial.step.rates.direction(direction)).map_or(f64::MAX, |rate| rate.0 as f64);
         let below = evidence.passed().filter(|rate| *rate < least_failed).fold(0.0, f64::max);
         if has_passed && is_last {
-            // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt. The check of
-            // both directions judges what is a little below all that was tried.
+            // Verdicts near the limit contradict each other; what is below every failure has passed without a doubt. Where the lowest
+            // one was near the limit, a rate a little below is near it as well, however low a rate it may take to pass for sure.
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
-            let beneath = evidence.passed().fold(least_failed, f64::min) * LOWERED_CLOSE;
-            return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below.min(most)).max(beneath)));
+            let beneath = match lowest {
+                Some((_, judged)) if judged.sure < CLEAR => least_failed * LOWERED_CLOSE,
+                _ => 0.0,
+            };
+            return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below).max(beneath).min(most)));
         }
         // A session that ends before says that its time or its trials were too few, not that no rate passes.
         let gives_up = !has_passed && telling.len() >= MOST_FAILED;
-        if gives_up && let Some(refusal) = lowest.and_then(|trial| self.nothing_passes(direction, trial)) {
+        if gives_up && let Some(refusal) = lowest.and_then(|(trial, _)| self.nothing_passes(direction, trial)) {
             return Some(Found::Nothing(refusal));
         }
         // Failures near the limit say little each: a lower rate shows where it passes.
         let likely = known.quantile(0.5);
-        let next = if below == 0.0 && failures >= FAILURES { likely.min(least_failed * STEP_DOWN) } else { likely };
+        let next = if below == 0.0 && failed.len() >= FAILURES { likely.min(least_failed * STEP_DOWN) } else { likely };
         Some(Found::Try(next.max(session.floor(direction))))
     }
 
@@ -540,7 +544,9 @@ impl Search<'_> {
             }
             let known = evidence.passing();
             let is_close = judged.is_some_and(|judged| judged.sure < CLEAR);
-            let near_limit = is_close && judged.is_some_and(|judged| judged.verdict == Verdict::LineHolds);
+            let near_limit = is_close
+                && !evidence.judge.has_long_queue(last)
+                && judged.is_some_and(|judged| judged.verdict == Verdict::LineHolds);
             // One trial near the limit does not outweigh those before it.
             if near_limit && rates.direction(direction).is_some_and(|rate| known.at_least(rate.0 as f64) >= PASSING) {
                 continue;

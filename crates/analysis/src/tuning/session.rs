@@ -45,6 +45,12 @@ impl<'a> Session<'a> {
         Duration::from_nanos(nanoseconds.max(0).cast_unsigned())
     }
 
+    /// Whether it is known which bytes the shaper counts.
+    pub(crate) fn knows_bytes(&self, direction: Direction) -> bool {
+        let shaper = &self.plan.shaper;
+        direction.select(&shaper.up_link_layer, &shaper.down_link_layer).is_some()
+    }
+
     /// Noise of the idle line.
     pub(crate) fn noise(&self, direction: Direction) -> Option<Delay> {
         self.trials.iter().find_map(|trial| trial.directions.get(direction).idle_p95)

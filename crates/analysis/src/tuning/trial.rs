@@ -20,7 +20,8 @@ pub struct Trial {
     pub directions: ByDirection<TrialDirection>,
     /// Why a host and not the network limited the load. Null when nothing shows that.
     pub host_limit: Option<HostLimit>,
-    /// The host from whose processors a hypervisor took over 5 % of the measured window. Null when it took less.
+    /// The host that had over 5 % of the measured window taken from one of its cores by a hypervisor; the client if both had. Null when
+    /// none had.
     pub stolen_from: Option<ObservationPoint>,
 }
 

@@ -142,7 +142,7 @@ fn a_hypervisor_that_takes_a_twentieth_of_the_processors_in_the_measured_window_
         scenario.processor(Server, |second| if (6..14).contains(&second) { (50, part) } else { (0, 60) });
         trial(&scenario.recording, &step(4 * SECOND, 14 * SECOND)).stolen_from
     };
-    assert_eq!((stolen_from(9), stolen_from(11)), (None, Some(ObservationPoint::Server)));
+    assert_eq!((stolen_from(5), stolen_from(6)), (None, Some(ObservationPoint::Server)));
 }
 
 /// A line with a standing upload queue of 150 ms until 40 s, none for a second, and one of 3 ms from then on.

@@ -6,11 +6,11 @@ use rrul_analysis::tuning::result::{Caution, Outcome, Refusal, TuningResult};
 use rrul_analysis::tuning::search::{Action, next_action};
 use rrul_analysis::tuning::trial::{HostLimit, QueueHop, TrialDirection};
 use rrul_model::flow::Direction;
-use rrul_model::shaping::TuningPlan;
+use rrul_model::shaping::{StepPurpose, TuningPlan};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::line::{Excess, Line, Path, Side};
-use crate::{Session, plan, session, story, tune};
+use crate::{Session, altered_session, plan, session, story, tune};
 
 const LINES: [[f64; 2]; 4] = [[8e6, 20e6], [40e6, 100e6], [1e6, 5e6], [25e6, 25e6]];
 const SEEDS: u64 = 20;
@@ -220,4 +220,16 @@ fn a_direction_of_unknown_rate_has_no_limit_of_the_delay_unless_one_is_asked_for
     assert!(up.is_some() && down.is_none(), "{up:?} {down:?}");
     let asked = Some(Delay(4_000_000));
     assert_eq!(limits(&TuningPlan { delay_limit: asked, ..plan() }), [asked, asked]);
+}
+
+#[test]
+fn a_shaper_that_counts_less_of_acknowledgments_is_not_bypassed() {
+    // A quarter of the upload is acknowledgments of 66 bytes, of which this shaper counts 52.
+    let session = altered_session(&plan(), &mut Line::new(Side::plain(4e6), Side::plain(40e6), 1), |trial| {
+        let up = &mut trial.directions.up;
+        if trial.step.purpose == StepPurpose::Knob && trial.step.rates.down.is_none() {
+            up.delivered = up.delivered.map(|rate| BitRate(rate.0 / 100 * 107));
+        }
+    });
+    assert_eq!(session.result.outcome, Outcome::Recommended, "{}", story(&session.trials));
 }

@@ -142,16 +142,13 @@ pub(crate) fn shared_seconds(recording: &Recording, point: ObservationPoint, loa
     seconds.into_values().map(|(window, full, room)| (window, full && !room)).collect()
 }
 
-/// The part of the time of a host's cores that the hypervisor took within the window; 0 where it is unknown.
-pub(crate) fn stolen_part(recording: &Recording, point: ObservationPoint, window: Window) -> f64 {
-    let (mut stolen, mut all) = (0, 0);
-    for readings in readings(recording, point, window).values() {
-        if let Some(((_, first), (_, last))) = readings.first_key_value().zip(readings.last_key_value()) {
-            let ticks = Ticks::between(first, last);
-            (stolen, all) = (stolen + ticks.steal, all + ticks.all);
-        }
-    }
-    if all == 0 { 0.0 } else { stolen as f64 / all as f64 }
+/// Whether the hypervisor took over 5 % of the window from some core.
+pub(crate) fn is_stolen(recording: &Recording, point: ObservationPoint, window: Window) -> bool {
+    readings(recording, point, window).values().any(|readings| {
+        let (first, last) = (readings.first_key_value(), readings.last_key_value());
+        let ticks = first.zip(last).map(|((_, first), (_, last))| Ticks::between(first, last)).unwrap_or_default();
+        ticks.all > 0 && ticks.share(ticks.steal) > STOLEN
+    })
 }
 
 /// The whole second that is nearest.

@@ -55,7 +55,7 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             lower(direction)
         ),
         Caution::Stolen { direction, trials } => format!(
-            "Other virtual machines took processor time from a host of this test: {} discarded ({}).",
+            "A hypervisor took processor time from a host of this test: {} discarded ({}).",
             counted(trials as usize, "trial"),
             lower(direction)
         ),
@@ -73,7 +73,7 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
             )
         }
         Caution::BusyProcessors { host, trials } => format!(
-            "{} processors were busy in {}: the line may carry more than was found.",
+            "{} processors were busy in {}, which may have lowered the rates.",
             match host {
                 ObservationPoint::Client => "This computer's",
                 ObservationPoint::Server => "The server's",
