@@ -1,8 +1,9 @@
 //! Tests that load the server's line take turns; tests of probes alone do not wait.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use rrul_engine::client::{Families, PlaceInLine, RunError, RunObserver, RunOptions, run};
@@ -32,15 +33,27 @@ struct Course {
     begun: Option<Instant>,
     places: Vec<PlaceInLine>,
     partial: Option<String>,
+    /// Who is told that the test is in line, or has begun.
+    in_line: Option<Sender<()>>,
+}
+
+impl Course {
+    fn tell(&mut self) {
+        if let Some(in_line) = self.in_line.take() {
+            in_line.send(()).unwrap();
+        }
+    }
 }
 
 impl RunObserver for Course {
     fn waiting(&mut self, place: PlaceInLine) {
         self.places.push(place);
+        self.tell();
     }
 
     fn header(&mut self, _header: &Header) {
         self.begun = Some(Instant::now());
+        self.tell();
     }
 
     fn frame(&mut self, _frame: Frame) {}
@@ -53,7 +66,11 @@ impl RunObserver for Course {
 }
 
 fn course(options: &RunOptions) -> Result<Course, RunError> {
-    let mut course = Course::default();
+    course_told(options, None)
+}
+
+fn course_told(options: &RunOptions, in_line: Option<Sender<()>>) -> Result<Course, RunError> {
+    let mut course = Course { in_line, ..Course::default() };
     run(options, &mut course, &AtomicBool::new(false)).map(|()| course)
 }
 
@@ -64,11 +81,12 @@ fn ten_tests_at_once_complete_in_order_and_their_loads_never_overlap() {
     std::thread::scope(|scope| {
         for number in 0..10 {
             let (server, courses) = (&server, &courses);
+            let (in_line, is_in_line) = mpsc::channel();
             scope.spawn(move || {
-                std::thread::sleep(Duration::from_millis(30 * number));
-                let course = course(&over_ipv4(server, LOAD, true)).unwrap();
+                let course = course_told(&over_ipv4(server, LOAD, true), Some(in_line)).unwrap();
                 courses.lock().unwrap().push((number, course));
             });
+            is_in_line.recv().unwrap();
         }
     });
     let courses = courses.into_inner().unwrap();
