@@ -100,23 +100,28 @@ fn hold_back(trial: &mut Trial) {
     (delay.p50, delay.p95_low, delay.p95, delay.p95_high) = (p50, low, p95, high);
 }
 
-#[test]
-fn trials_that_something_else_held_back_are_discarded_and_do_not_lower_the_rate() {
+/// Twenty sessions in which the first two trials of the download are altered: both are discarded, and the rates are found.
+fn two_are_discarded(alter: fn(&mut Trial), why: Discarded, caution: &Caution) {
     found_by_all_but_one([8e6, 20e6], |seed| {
         let left = Cell::new(2);
         let session = altered_session(&plan(), &mut line(8e6, 20e6, Kind::Cake, seed), |trial| {
             let searches = trial.step.purpose == StepPurpose::Search && trial.step.direction == Some(Direction::Down);
             if searches && left.get() > 0 {
                 left.set(left.get() - 1);
-                hold_back(trial);
+                alter(trial);
             }
         });
-        let discarded = session.result.trials.iter().filter(|trial| trial.discarded == Some(Discarded::Interrupted));
+        let discarded = session.result.trials.iter().filter(|trial| trial.discarded == Some(why));
         assert_eq!(discarded.count(), 2, "{}", story(&session.trials));
-        let caution = Caution::Interrupted { direction: Direction::Down, trials: 2 };
-        assert!(session.result.cautions.contains(&caution), "{:?}", session.result.cautions);
+        assert!(session.result.cautions.contains(caution), "{:?}", session.result.cautions);
         session
     });
+}
+
+#[test]
+fn trials_that_something_else_held_back_are_discarded_and_do_not_lower_the_rate() {
+    let caution = Caution::Interrupted { direction: Direction::Down, trials: 2 };
+    two_are_discarded(hold_back, Discarded::Interrupted, &caution);
 }
 
 /// Makes a trial what was seen where a hypervisor gave a quarter of the processors to others: all of it arrives, and late.
@@ -129,21 +134,8 @@ fn steal(trial: &mut Trial) {
 
 #[test]
 fn trials_whose_delay_a_hypervisor_may_have_caused_are_discarded_and_do_not_lower_the_rate() {
-    found_by_all_but_one([8e6, 20e6], |seed| {
-        let left = Cell::new(2);
-        let session = altered_session(&plan(), &mut line(8e6, 20e6, Kind::Cake, seed), |trial| {
-            let searches = trial.step.purpose == StepPurpose::Search && trial.step.direction == Some(Direction::Down);
-            if searches && left.get() > 0 {
-                left.set(left.get() - 1);
-                steal(trial);
-            }
-        });
-        let discarded = session.result.trials.iter().filter(|trial| trial.discarded == Some(Discarded::Stolen));
-        assert_eq!(discarded.count(), 2, "{}", story(&session.trials));
-        let caution = Caution::Stolen { direction: Direction::Down, trials: 2 };
-        assert!(session.result.cautions.contains(&caution), "{:?}", session.result.cautions);
-        session
-    });
+    let caution = Caution::Stolen { direction: Direction::Down, trials: 2 };
+    two_are_discarded(steal, Discarded::Stolen, &caution);
 }
 
 #[test]
