@@ -33,12 +33,12 @@ struct Course {
     begun: Option<Instant>,
     places: Vec<PlaceInLine>,
     partial: Option<String>,
-    /// Who is told that the test is in line, or has begun.
+    /// Gets a word once the test is in line, or has begun.
     in_line: Option<Sender<()>>,
 }
 
 impl Course {
-    fn tell(&mut self) {
+    fn report(&mut self) {
         if let Some(in_line) = self.in_line.take() {
             in_line.send(()).unwrap();
         }
@@ -48,12 +48,12 @@ impl Course {
 impl RunObserver for Course {
     fn waiting(&mut self, place: PlaceInLine) {
         self.places.push(place);
-        self.tell();
+        self.report();
     }
 
     fn header(&mut self, _header: &Header) {
         self.begun = Some(Instant::now());
-        self.tell();
+        self.report();
     }
 
     fn frame(&mut self, _frame: Frame) {}
@@ -66,10 +66,10 @@ impl RunObserver for Course {
 }
 
 fn course(options: &RunOptions) -> Result<Course, RunError> {
-    course_told(options, None)
+    course_with(options, None)
 }
 
-fn course_told(options: &RunOptions, in_line: Option<Sender<()>>) -> Result<Course, RunError> {
+fn course_with(options: &RunOptions, in_line: Option<Sender<()>>) -> Result<Course, RunError> {
     let mut course = Course { in_line, ..Course::default() };
     run(options, &mut course, &AtomicBool::new(false)).map(|()| course)
 }
@@ -83,7 +83,7 @@ fn ten_tests_at_once_complete_in_order_and_their_loads_never_overlap() {
             let (server, courses) = (&server, &courses);
             let (in_line, is_in_line) = mpsc::channel();
             scope.spawn(move || {
-                let course = course_told(&over_ipv4(server, LOAD, true), Some(in_line)).unwrap();
+                let course = course_with(&over_ipv4(server, LOAD, true), Some(in_line)).unwrap();
                 courses.lock().unwrap().push((number, course));
             });
             is_in_line.recv().unwrap();
