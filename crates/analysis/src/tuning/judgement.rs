@@ -30,7 +30,7 @@ const STAYS_OF_POLICER: f64 = 0.3;
 /// How sure a verdict is, at least and at most.
 const LEAST_SURE: f64 = 0.6;
 const SURE: f64 = 0.95;
-/// Trials of a direction that say nothing because processors were taken.
+/// At most so many trials of a direction say nothing because processors were taken.
 const MOST_STOLEN: usize = 4;
 /// As probable as its opposite.
 const SAYS_NOTHING: f64 = 0.5;
@@ -155,7 +155,7 @@ impl<'a> Judge<'a> {
         let deviation = ((delay.p95_high - delay.p95_low).0 as f64 / INTERVAL).max(DELAY_NOISE * limit);
         let clear = normal_below(excess.abs() / deviation);
         let ratio = self.ratio(arrived, set);
-        if (excess > 0.0 || ratio < SHORT) && self.is_stolen(trial) {
+        if self.is_stolen(trial) {
             return Some(Judged::nothing(Discarded::Stolen));
         }
         if excess > 0.0 {
@@ -197,23 +197,24 @@ impl<'a> Judge<'a> {
         trial.directions.get(self.direction).queueing_delay.is_some_and(|delay| delay.p50.0 as f64 > own)
     }
 
-    /// Whether probes may have waited for a processor that a hypervisor took, and not for the line. Where that is so again and again,
-    /// the later trials count.
+    /// Whether a trial did not pass, and probes may have waited for a processor that a hypervisor took and not for the line. Where that
+    /// is so again and again, the later trials count.
     fn is_stolen(&self, trial: &Trial) -> bool {
-        let is_late = |one: &Trial| {
-            let delay = one.directions.get(self.direction).queueing_delay;
-            delay
-                .zip(one.step.rates.direction(self.direction))
-                .is_some_and(|(delay, set)| self.excess(&delay, set) > 0.0)
-        };
+        let is_suspect = |one: &Trial| one.stolen_from.is_some() && self.falls_short(one) == Some(true);
         let is_earlier = |one: &&Trial| {
             matches!(one.step.purpose, StepPurpose::Search | StepPurpose::Joint)
                 && one.step.direction.is_none_or(|only| only == self.direction)
                 && one.step.number < trial.step.number
         };
         let earlier = self.session.trials.iter().filter(is_earlier);
-        trial.stolen_from.is_some()
-            && earlier.filter(|one| one.stolen_from.is_some() && is_late(one)).count() < MOST_STOLEN
+        is_suspect(trial) && earlier.filter(|one| is_suspect(one)).count() < MOST_STOLEN
+    }
+
+    /// Whether the delay was above the limit, or less arrived than the shaper lets pass.
+    fn falls_short(&self, trial: &Trial) -> Option<bool> {
+        let figures = trial.directions.get(self.direction);
+        let set = trial.step.rates.direction(self.direction)?;
+        Some(self.excess(&figures.queueing_delay?, set) > 0.0 || self.ratio(with_others(figures)?, set) < SHORT)
     }
 
     /// Whether less arrived than both the shaper and the unshaped line let pass: something else held the load back for a while.

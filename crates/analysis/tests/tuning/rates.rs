@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use rrul_analysis::tuning::result::{Caution, Discarded, JudgedTrial, Outcome, TuningResult};
+use rrul_analysis::tuning::result::{Caution, Discarded, JudgedTrial, Outcome, Refusal, TuningResult};
 use rrul_analysis::tuning::trial::Trial;
 use rrul_model::flow::Direction;
 use rrul_model::observation::ObservationPoint;
@@ -152,6 +152,21 @@ fn a_hypervisor_that_takes_processors_all_the_time_costs_four_trials_of_a_direct
     let found: Vec<Option<Discarded>> = searched.filter_map(why).collect();
     let stolen = found.iter().filter(|why| **why == Some(Discarded::Stolen)).count();
     assert!(found.len() > 4 && stolen == 4, "{found:?}{}", story(&session.trials));
+}
+
+#[test]
+fn less_than_was_set_beside_a_hypervisor_is_a_limit_from_the_fifth_trial_on() {
+    let session = altered_session(&plan(), &mut line(8e6, 20e6, Kind::Cake, 1), |trial| {
+        if trial.step.purpose == StepPurpose::Search && trial.step.direction == Some(Direction::Up) {
+            trial.stolen_from = Some(ObservationPoint::Client);
+            let up = &mut trial.directions.up;
+            up.delivered = up.delivered.map(|rate| BitRate(rate.0 / 10 * 9));
+        }
+    });
+    let stolen = session.result.trials.iter().filter(|trial| trial.discarded == Some(Discarded::Stolen));
+    assert_eq!(stolen.count(), 4, "{}", story(&session.trials));
+    let is_limited = matches!(session.result.outcome, Outcome::Refused { refusal: Refusal::HostLimited { .. } });
+    assert!(is_limited, "{:?}{}", session.result.outcome, story(&session.trials));
 }
 
 #[test]

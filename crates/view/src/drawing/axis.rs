@@ -2,6 +2,8 @@
 
 use rrul_model::units::{BitRate, Delay};
 
+use crate::text::words::in_thousands;
+
 /// An axis that ends on its ticks, in the unit that it shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
@@ -75,16 +77,10 @@ fn round_logarithmic(value: f64, rounding: Rounding) -> f64 {
 pub(crate) fn tick_words(tick: f64) -> String {
     let text = format!("{tick:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut words = String::new();
-    for (place, digit) in whole.chars().enumerate() {
-        // As the chart library writes them.
-        if place > 0 && (whole.len() - place) % 3 == 0 && !words.ends_with('-') {
-            words.push(',');
-        }
-        words.push(digit);
-    }
-    words + rest
+    let (sign, size) = text.split_at(usize::from(text.starts_with('-')));
+    let (whole, rest) = size.split_at(size.find('.').unwrap_or(size.len()));
+    // As the chart library writes them.
+    format!("{sign}{}{rest}", in_thousands(whole, ','))
 }
 
 /// The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least `least`.

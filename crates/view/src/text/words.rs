@@ -169,11 +169,16 @@ pub(crate) fn added(delay: Option<Delay>) -> String {
 /// A count with thin groups of thousands: `14 003`.
 pub(crate) fn count(count: u64) -> String {
     let digits = count.to_string();
+    // A no-break space: a number is not to be torn.
+    if digits.len() > 4 { in_thousands(&digits, '\u{a0}') } else { digits }
+}
+
+/// Digits in groups of three.
+pub(crate) fn in_thousands(digits: &str, separator: char) -> String {
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) && digits.len() > 4 {
-            // A no-break space: a number is not to be torn.
-            grouped.push('\u{a0}');
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(separator);
         }
         grouped.push(digit);
     }
