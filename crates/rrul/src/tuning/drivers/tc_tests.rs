@@ -307,7 +307,8 @@ fn a_session_over_ssh_that_is_killed_leaves_the_shaper_as_it_found_it() {
     });
 }
 
-/// A user and a server of ssh with keys of their own, on the loopback interface of this namespace.
+/// A user and a server of ssh with keys of their own, on the loopback interface of this namespace. The server goes into the
+/// background before it listens.
 const SERVE: &str = "
 ip link set lo up && mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f host && ssh-keygen -q -t ed25519 -N '' -f user &&
 cp user.pub authorized && cat >server.conf <<END
@@ -331,7 +332,9 @@ UserKnownHostsFile $PWD/known
 LogLevel ERROR
 END
 printf '#!/bin/sh\nexec ssh -F %s/client.conf \"$@\"\n' $PWD >ssh && chmod +x ssh &&
-$(command -v sshd || echo /usr/sbin/sshd) -f server.conf -E server.log && ./ssh -o BatchMode=yes router true";
+$(command -v sshd || echo /usr/sbin/sshd) -f server.conf -E server.log &&
+for attempt in $(seq 50); do ./ssh -o BatchMode=yes router true 2>refused && exit; sleep 0.1; done
+cat refused >&2; exit 1";
 
 /// The processes of the server that serve a connection.
 const END_SESSIONS: &str = "for p in $(pgrep -P $(cat server.pid)); do kill -9 $p; done";
