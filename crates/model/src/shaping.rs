@@ -219,12 +219,17 @@ pub struct TuningPlan {
 }
 
 impl TuningPlan {
-    /// Most steps of a search, unless the user says otherwise.
+    /// Most steps of a search of the usual time.
     pub const MOST_TRIALS: u32 = 14;
     /// How long a search may take, unless the user says otherwise.
     pub const LONGEST: Duration = Duration::from_mins(8);
     /// The smallest rate that is ever set.
     pub const FLOOR: BitRate = BitRate(1_000_000);
+
+    /// Most steps of a search that may take this long. Whoever allows more than the usual time gets all that fit: of about 20 s each.
+    pub fn most_trials_within(longest: Duration) -> u32 {
+        if longest > Self::LONGEST { (longest.as_secs() / 20) as u32 } else { Self::MOST_TRIALS }
+    }
 
     /// A search in both directions, the upload first.
     pub fn new(shaper: ShaperDescription) -> Self {
@@ -239,5 +244,17 @@ impl TuningPlan {
             floor: Self::FLOOR,
             fixed: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_allows_more_time_than_usual_gets_more_trials() {
+        assert_eq!(TuningPlan::most_trials_within(Duration::from_mins(5)), TuningPlan::MOST_TRIALS);
+        assert_eq!(TuningPlan::most_trials_within(TuningPlan::LONGEST), TuningPlan::MOST_TRIALS);
+        assert_eq!(TuningPlan::most_trials_within(Duration::from_secs(570)), 28);
     }
 }

@@ -210,6 +210,13 @@ impl<'a> Judge<'a> {
         is_suspect(trial) && earlier.filter(|one| is_suspect(one)).count() < MOST_STOLEN
     }
 
+    /// Whether a trial was to judge the rate, and says nothing of it because of a hypervisor.
+    pub(crate) fn is_spoiled(&self, trial: &Trial) -> bool {
+        let is_judged = matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
+            && trial.step.direction.is_none_or(|only| only == self.direction);
+        is_judged && self.judge(trial).is_some_and(|judged| judged.discarded == Some(Discarded::Stolen))
+    }
+
     /// Whether the delay was above the limit, or less arrived than the shaper lets pass.
     fn falls_short(&self, trial: &Trial) -> Option<bool> {
         let figures = trial.directions.get(self.direction);

@@ -171,13 +171,20 @@ impl Search<'_> {
             Some(direction) => Decision::refused(Refusal::Disturbed { direction }),
             None => Decision::Done(Outcome::Unfinished { reason }, ShaperRates::UNSHAPED),
         };
-        if self.session.trials.len() >= self.session.plan.most_trials as usize {
+        if self.counted() >= self.session.plan.most_trials as usize {
             return unfinished(Unfinished::Trials);
         }
         if self.session.elapsed() + next.length() > self.session.plan.longest {
             return unfinished(Unfinished::Time);
         }
         decision
+    }
+
+    /// The trials of which so many are allowed: not those that a hypervisor spoiled.
+    fn counted(&self) -> usize {
+        let judges: Vec<_> = self.needing().map(|direction| Judge::new(self.session, direction)).collect();
+        let is_spoiled = |trial: &&Trial| judges.iter().any(|judge| judge.is_spoiled(trial));
+        self.session.trials.len() - self.session.trials.iter().filter(is_spoiled).count()
     }
 
     /// The direction in which other traffic disturbed so many trials that too few were left.
@@ -506,7 +513,7 @@ impl Search<'_> {
         let takes = |times: Times| FLUSH + times.settle + times.measure + BETWEEN;
         let (search, joint) = (takes(self.after_ramp(SEARCH)), takes(self.after_ramp(JOINT)));
         let trials = session.plan.most_trials as usize;
-        let left = trials.saturating_sub(session.trials.len() + 2);
+        let left = trials.saturating_sub(self.counted() + 2);
         let time = session.elapsed() + search * (1 + 2 * after as u32) + 2 * joint;
         left > each * after && time <= session.plan.longest
     }

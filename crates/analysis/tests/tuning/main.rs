@@ -34,7 +34,9 @@ fn altered_session(plan: &TuningPlan, line: &mut Line, alter: impl Fn(&mut Trial
         let mut trial = line.trial(&next, trials.len() as u32);
         alter(&mut trial);
         trials.push(trial);
-        assert!(trials.len() <= 14, "{}", story(&trials));
+        // Of each direction four that a hypervisor spoiled are repeated.
+        let spoiled = trials.iter().filter(|trial| trial.stolen_from.is_some()).count().min(8);
+        assert!(trials.len() <= 14 + spoiled, "{}", story(&trials));
     }
     let result = TuningResult::new(plan, &trials, octets(&trials));
     Session { trials, result }

@@ -155,6 +155,28 @@ fn a_hypervisor_that_takes_processors_all_the_time_costs_four_trials_of_a_direct
 }
 
 #[test]
+fn trials_that_a_hypervisor_spoils_are_not_counted_among_the_fourteen() {
+    let mut more = 0;
+    for seed in 0..20 {
+        let spoiled = [Cell::new(0), Cell::new(0)];
+        let session = altered_session(&plan(), &mut line(8e6, 20e6, Kind::CakeBehind, seed), |trial| {
+            for (direction, spoiled) in Direction::ALL.into_iter().zip(&spoiled) {
+                let is_searched = trial.step.purpose == StepPurpose::Search && trial.step.direction == Some(direction);
+                if is_searched && spoiled.get() < 4 {
+                    spoiled.set(spoiled.get() + 1);
+                    trial.stolen_from = Some(ObservationPoint::Client);
+                    let delay = trial.directions.get_mut(direction).queueing_delay.as_mut().expect("probes");
+                    (delay.p50, delay.p95) = (Delay(30_000_000), Delay(75_000_000));
+                }
+            }
+        });
+        assert_eq!(session.result.outcome, Outcome::Recommended, "{seed}{}", story(&session.trials));
+        more += usize::from(session.trials.len() > 14);
+    }
+    assert!(more > 10, "only {more} of 20 sessions had more than 14 trials");
+}
+
+#[test]
 fn less_than_was_set_beside_a_hypervisor_is_a_limit_from_the_fifth_trial_on() {
     let session = altered_session(&plan(), &mut line(8e6, 20e6, Kind::Cake, 1), |trial| {
         if trial.step.purpose == StepPurpose::Search && trial.step.direction == Some(Direction::Up) {

@@ -66,7 +66,7 @@ pub(crate) struct TuneArguments {
         help_heading = "Search"
     )]
     pub(crate) prefer: Preference,
-    /// Most time for the search
+    /// Most time for the search; above 8min, more trials too
     #[arg(long, value_name = "TIME", default_value = "8min", value_parser = minutes, help_heading = "Limits")]
     pub(crate) max_time: Duration,
     /// Most data for the search, such as 2GB [default: no limit]

@@ -97,6 +97,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
         prefer: arguments.prefer,
         delay_limit: arguments.delay.map(Delay::from),
         longest: arguments.max_time,
+        most_trials: TuningPlan::most_trials_within(arguments.max_time),
         most_data: arguments.max_data,
         ..TuningPlan::new(recorded(shaper.describe(), arguments.session.private))
     };

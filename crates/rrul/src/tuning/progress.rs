@@ -6,8 +6,11 @@ use rrul_model::shaping::{StepPurpose, TuningPlan};
 
 /// One step in one line: what was set, and what came of it.
 pub(super) fn trial_line(trial: &Trial, number: usize, plan: &TuningPlan) -> String {
-    let most =
-        if plan.fixed.is_empty() { format!("at most {}", plan.most_trials) } else { plan.fixed.len().to_string() };
+    let of = match plan.most_trials as usize {
+        _ if !plan.fixed.is_empty() => format!(" of {}", plan.fixed.len()),
+        most if number > most => ", as some are repeated".to_owned(),
+        most => format!(" of at most {most}"),
+    };
     let judged =
         [Direction::Up, Direction::Down].into_iter().filter(|way| trial.step.direction.is_none_or(|only| only == *way));
     let directions: Vec<String> = judged.map(|direction| of_direction(trial, direction)).collect();
@@ -17,7 +20,7 @@ pub(super) fn trial_line(trial: &Trial, number: usize, plan: &TuningPlan) -> Str
         StepPurpose::Joint => "both together: ",
         StepPurpose::Search | StepPurpose::Fixed => "",
     };
-    format!("trial {number} of {most}: {purpose}{}", directions.join("; "))
+    format!("trial {number}{of}: {purpose}{}", directions.join("; "))
 }
 
 fn of_direction(trial: &Trial, direction: Direction) -> String {
@@ -65,6 +68,8 @@ mod tests {
         let plan = TuningPlan::new(ShaperDescription::default());
         let line = trial_line(&trial, 4, &plan);
         assert_eq!(line, "trial 4 of at most 14: upload 7.60 Mbit/s: 7.41 Mbit/s delivered, +2.1 ms");
+        let line = trial_line(&trial, 15, &plan);
+        assert!(line.starts_with("trial 15, as some are repeated: upload 7.60 Mbit/s"), "{line}");
         trial.step.direction = None;
         trial.step.purpose = StepPurpose::Reference;
         trial.step.rates = ShaperRates::UNSHAPED;

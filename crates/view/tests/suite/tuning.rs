@@ -387,7 +387,9 @@ fn each_refusal_says_what_the_figures_and_what_to_do() {
     let told: Vec<String> = refusals
         .into_iter()
         .map(|refusal| {
+            let acts = !matches!(refusal, Refusal::DirectionsSwapped { .. } | Refusal::NotInPath { .. });
             let text = summary(without_choice(Outcome::Refused { refusal }));
+            assert_eq!(text.contains("Limit of the queueing delay"), acts, "{text}");
             let lines: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
             lines.join("\n") + "\n"
         })
@@ -407,6 +409,10 @@ fn a_session_that_ended_early_says_what_ended_it() {
         let text = summary(without_choice(Outcome::Unfinished { reason }));
         assert!(text.contains(word) && !text.contains("uci set"), "{text}");
     }
+    let mut result = without_choice(Outcome::Unfinished { reason: Unfinished::Trials });
+    result.cautions.push(Caution::Stolen { direction: Direction::Down, trials: 4 });
+    let text = summary(result);
+    assert!(text.contains("No recommendation. A hypervisor took processor time"), "{text}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The figures of each direction: rate, interval, cost and gain.
 
-use rrul_analysis::tuning::result::{TunedDirection, TuningResult};
+use rrul_analysis::tuning::result::{Outcome, Refusal, TunedDirection, TuningResult};
 use rrul_model::flow::Direction;
 use rrul_model::units::{BitRate, Delay};
 
@@ -34,7 +34,7 @@ const ROWS: [Row; 6] = [
     ("Queueing delay P95, likewise", |_, _, tuned| {
         change(tuned.unshaped.map(|line| line.p95), tuned.chosen.map(|chosen| chosen.p95))
     }),
-    ("Limit of the queueing delay", |_, _, tuned| tuned.limit.map(|limit| limit.to_string())),
+    ("Limit of the queueing delay", limit),
 ];
 
 /// Returns a column for each direction that was tuned, and only rows with a figure.
@@ -66,6 +66,15 @@ fn set(result: &TuningResult, direction: Direction, tuned: &TunedDirection) -> O
         None => "unknown".to_owned(),
     };
     Some(span(" → ", &found, &rate))
+}
+
+/// The limit has in it what the shaper adds by itself, which is unknown where it does not act on the direction.
+fn limit(result: &TuningResult, _: Direction, tuned: &TunedDirection) -> Option<String> {
+    let acts = !matches!(
+        result.outcome,
+        Outcome::Refused { refusal: Refusal::DirectionsSwapped { .. } | Refusal::NotInPath { .. } }
+    );
+    tuned.limit.filter(|_| acts).map(|limit| limit.to_string())
 }
 
 /// The figures of one direction with their names; those that it has.

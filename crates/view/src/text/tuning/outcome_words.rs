@@ -29,7 +29,7 @@ pub(crate) fn outcome(result: &TuningResult) -> String {
             format!("Nothing to gain: the unshaped line adds little delay{delays}. Leave the shaper as it is.")
         }
         Outcome::Refused { refusal: why } => format!("No recommendation. {}", refusal(&why)),
-        Outcome::Unfinished { reason } => format!("No recommendation. {}", unfinished(reason)),
+        Outcome::Unfinished { reason } => format!("No recommendation. {}", unfinished(result, reason)),
         Outcome::Measured => {
             format!(
                 "{} measured, none searched. * marks trials that no other beats in both rate and delay.",

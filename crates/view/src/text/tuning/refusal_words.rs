@@ -1,6 +1,6 @@
 //! Why no rates are recommended: what happened, the figures with their limits, and what to do.
 
-use rrul_analysis::tuning::result::{Refusal, Unfinished};
+use rrul_analysis::tuning::result::{Caution, Refusal, TuningResult, Unfinished};
 use rrul_analysis::tuning::trial::{HostLimit, QueueHop};
 use rrul_model::units::BitRate;
 
@@ -66,10 +66,15 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
 }
 
 /// Why the search has no answer.
-pub(crate) fn unfinished(reason: Unfinished) -> &'static str {
+pub(crate) fn unfinished(result: &TuningResult, reason: Unfinished) -> &'static str {
+    let stolen = result.cautions.iter().any(|caution| matches!(caution, Caution::Stolen { .. }));
     match reason {
+        Unfinished::Trials if stolen => {
+            "A hypervisor took processor time from a host, and repeating trials left too few. Tune between computers with processors \
+             of their own, or allow more trials with --max-time 9m."
+        }
         Unfinished::Trials => {
-            "The search took its most trials without an answer. Tune again on an idle line, or allow more time with --max-time."
+            "The search took its most trials without an answer. Tune again on an idle line, or allow more trials with --max-time 9m."
         }
         Unfinished::Time => "The time was up before the search ended. Allow more with --max-time.",
         Unfinished::Data => "The search would have taken more data than it may. Allow more with --max-data.",
