@@ -43,9 +43,14 @@ const IMAGE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde";
 
 /// Serves names, and pages with these responses, until the test ends.
 fn serve(responses: Responses) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // A port that is free for TCP may be another test's for UDP.
+    let both = || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let names = UdpSocket::bind(listener.local_addr().unwrap()).ok()?;
+        Some((listener, names))
+    };
+    let (listener, names) = (0..100).find_map(|_| both()).expect("a port that is free for TCP and UDP");
     let address = listener.local_addr().unwrap();
-    let names = UdpSocket::bind(address).unwrap();
     std::thread::spawn(move || {
         let mut room = [0; 1500];
         while let Ok((length, asker)) = names.recv_from(&mut room) {
