@@ -1,7 +1,6 @@
 //! The verdict of a trial: the shaper or the line kept the load.
 
 use rrul_model::flow::Direction;
-use rrul_model::shaping::StepPurpose;
 use rrul_model::units::BitRate;
 
 use crate::tuning::course;
@@ -201,20 +200,15 @@ impl<'a> Judge<'a> {
     /// is so again and again, the later trials count.
     fn is_stolen(&self, trial: &Trial) -> bool {
         let is_suspect = |one: &Trial| one.stolen_from.is_some() && self.falls_short(one) == Some(true);
-        let is_earlier = |one: &&Trial| {
-            matches!(one.step.purpose, StepPurpose::Search | StepPurpose::Joint)
-                && one.step.direction.is_none_or(|only| only == self.direction)
-                && one.step.number < trial.step.number
-        };
+        let is_earlier = |one: &&Trial| one.judges(self.direction) && one.step.number < trial.step.number;
         let earlier = self.session.trials.iter().filter(is_earlier);
         is_suspect(trial) && earlier.filter(|one| is_suspect(one)).count() < MOST_STOLEN
     }
 
     /// Whether a trial was to judge the rate, and says nothing of it because of a hypervisor.
     pub(crate) fn is_spoiled(&self, trial: &Trial) -> bool {
-        let is_judged = matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
-            && trial.step.direction.is_none_or(|only| only == self.direction);
-        is_judged && self.judge(trial).is_some_and(|judged| judged.discarded == Some(Discarded::Stolen))
+        trial.judges(self.direction)
+            && self.judge(trial).is_some_and(|judged| judged.discarded == Some(Discarded::Stolen))
     }
 
     /// Whether the delay was above the limit, or less arrived than the shaper lets pass.

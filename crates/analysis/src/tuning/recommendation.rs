@@ -80,9 +80,7 @@ fn judged(session: Session<'_>, trial: &Trial) -> JudgedTrial {
 
 /// Why a trial says nothing of the rate of a direction.
 fn discarded(session: Session<'_>, trial: &Trial, direction: Direction) -> Option<Discarded> {
-    let is_judged = matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
-        && trial.step.direction.is_none_or(|only| only == direction)
-        && session.needs(direction);
+    let is_judged = trial.judges(direction) && session.needs(direction);
     let judged = || Judge::new(session, direction).judge(trial).filter(|_| is_judged);
     session.discarded(trial, direction).or_else(|| judged()?.discarded)
 }

@@ -171,10 +171,7 @@ impl<'a> Session<'a> {
 
     /// Why a trial that was to judge the rate of a direction says nothing of it.
     pub(crate) fn discarded(&self, trial: &Trial, direction: Direction) -> Option<Discarded> {
-        let is_judged = matches!(trial.step.purpose, StepPurpose::Search | StepPurpose::Joint)
-            && trial.step.direction.is_none_or(|only| only == direction)
-            && self.tunes(direction);
-        if !is_judged {
+        if !trial.judges(direction) || !self.tunes(direction) {
             None
         } else if is_disturbed(trial.directions.get(direction)) {
             Some(Discarded::OtherTraffic)

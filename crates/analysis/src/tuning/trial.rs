@@ -1,8 +1,9 @@
 //! The figures of one step of a tuning session.
 
+use rrul_model::flow::Direction;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::ObservationPoint;
-use rrul_model::shaping::TuningStep;
+use rrul_model::shaping::{StepPurpose, TuningStep};
 use rrul_model::units::{BitRate, ByteCount, Delay};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,6 +24,14 @@ pub struct Trial {
     /// The host that had over 5 % of the measured window taken from one of its cores by a hypervisor; the client if both had. Null when
     /// none had.
     pub stolen_from: Option<ObservationPoint>,
+}
+
+impl Trial {
+    /// Whether it was made to judge a rate of the direction.
+    pub(crate) fn judges(&self, direction: Direction) -> bool {
+        matches!(self.step.purpose, StepPurpose::Search | StepPurpose::Joint)
+            && self.step.direction.is_none_or(|only| only == direction)
+    }
 }
 
 /// What limited the load at a host.

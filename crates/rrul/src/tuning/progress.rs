@@ -8,7 +8,7 @@ use rrul_model::shaping::{StepPurpose, TuningPlan};
 pub(super) fn trial_line(trial: &Trial, number: usize, plan: &TuningPlan) -> String {
     let of = match plan.most_trials as usize {
         _ if !plan.fixed.is_empty() => format!(" of {}", plan.fixed.len()),
-        most if number > most => ", as some are repeated".to_owned(),
+        most if number > most => " (some are repeated)".to_owned(),
         most => format!(" of at most {most}"),
     };
     let judged =
@@ -69,7 +69,7 @@ mod tests {
         let line = trial_line(&trial, 4, &plan);
         assert_eq!(line, "trial 4 of at most 14: upload 7.60 Mbit/s: 7.41 Mbit/s delivered, +2.1 ms");
         let line = trial_line(&trial, 15, &plan);
-        assert!(line.starts_with("trial 15, as some are repeated: upload 7.60 Mbit/s"), "{line}");
+        assert!(line.starts_with("trial 15 (some are repeated): upload 7.60 Mbit/s"), "{line}");
         trial.step.direction = None;
         trial.step.purpose = StepPurpose::Reference;
         trial.step.rates = ShaperRates::UNSHAPED;

@@ -401,7 +401,7 @@ fn each_refusal_says_what_the_figures_and_what_to_do() {
 #[test]
 fn a_session_that_ended_early_says_what_ended_it() {
     for (reason, word) in [
-        (Unfinished::Trials, "most trials"),
+        (Unfinished::Trials, "used up its trials"),
         (Unfinished::Time, "--max-time"),
         (Unfinished::Data, "--max-data"),
         (Unfinished::Interrupted, "interrupted"),

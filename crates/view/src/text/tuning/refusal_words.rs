@@ -70,11 +70,11 @@ pub(crate) fn unfinished(result: &TuningResult, reason: Unfinished) -> &'static 
     let stolen = result.cautions.iter().any(|caution| matches!(caution, Caution::Stolen { .. }));
     match reason {
         Unfinished::Trials if stolen => {
-            "A hypervisor took processor time from a host, and repeating trials left too few. Tune between computers with processors \
-             of their own, or allow more trials with --max-time 9m."
+            "A hypervisor took processor time from a host again and again, and the trials were used up. Tune between computers with \
+             processors of their own, or allow more trials with --max-time 9m."
         }
         Unfinished::Trials => {
-            "The search took its most trials without an answer. Tune again on an idle line, or allow more trials with --max-time 9m."
+            "The search used up its trials without an answer. Tune again on an idle line, or allow more trials with --max-time 9m."
         }
         Unfinished::Time => "The time was up before the search ended. Allow more with --max-time.",
         Unfinished::Data => "The search would have taken more data than it may. Allow more with --max-data.",
