@@ -1,6 +1,7 @@
 //! The verdict of a trial: the shaper or the line kept the load.
 
 use rrul_model::flow::Direction;
+use rrul_model::shaping::Preference;
 use rrul_model::units::BitRate;
 
 use crate::tuning::course;
@@ -46,6 +47,10 @@ const RATE_NOISE: f64 = 0.002;
 const COUNTING: std::ops::Range<f64> = 0.8..1.05;
 /// Half of the packets wait no longer than this part of a shaper's own queue where the line has none.
 const CLEAR: f64 = 0.5;
+/// Between these parts of the line's rate its queue stays less and less, and what waits does so in bursts, such as those of
+/// acknowledgments that arrive in clumps. They shorten little with the rate, and may at last be so many times as long as the limit.
+const OF_BURSTS: [f64; 2] = [0.99, 0.976];
+const BURSTS: f64 = 1.5;
 
 /// A verdict, and how probably it is right.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,7 +113,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The most queueing delay that passes at a rate, in nanoseconds.
+    /// The most queueing delay that passes at a rate slightly below the line's, in nanoseconds.
     pub(crate) fn limit(&self, rate: f64) -> f64 {
         let plan = self.session.plan;
         let limit = limit::limit(plan, self.direction, rate, self.session.noise(self.direction));
@@ -118,13 +123,38 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// A rate as a part of the line's. `None` where the user has asked for another limit, which has nothing to do with it.
+    fn part_of_line(&self, rate: f64) -> Option<f64> {
+        let plan = self.session.plan;
+        let is_asked = plan.delay_limit.is_some() || plan.prefer != Preference::Balanced;
+        let line = self.session.course(self.direction).sustained().filter(|_| !is_asked)?;
+        Some(rate * self.scale.value.exp() / line)
+    }
+
+    /// The largest rate at which bursts may be as long as they may be at all.
+    pub(crate) fn of_bursts(&self) -> Option<f64> {
+        Some(OF_BURSTS[1] / self.part_of_line(1.0)?)
+    }
+
+    /// The most queueing delay that passes at a rate, in nanoseconds.
+    fn most(&self, rate: f64) -> f64 {
+        self.limit(rate) * self.times(rate)
+    }
+
+    /// By how many times the limit delays may be longer at a rate, as bursts may be.
+    fn times(&self, rate: f64) -> f64 {
+        let [from, to] = OF_BURSTS;
+        let below = self.part_of_line(rate).map_or(0.0, |part| ((from - part) / (from - to)).clamp(0.0, 1.0));
+        1.0 + below * (BURSTS - 1.0)
+    }
+
     /// The most that half of the packets may wait at a rate, in nanoseconds. `None` where a limit was asked for, or nothing is
     /// known far below the line's rate.
     fn median_limit(&self, rate: f64) -> Option<f64> {
         let plan = self.session.plan;
         let (delay, delivered) = self.far_below.as_ref().filter(|_| plan.delay_limit.is_none())?;
         let limit = limit::limit(plan, self.direction, rate, self.session.noise(self.direction));
-        Some(limit + limit::standing(delay.p50, *delivered))
+        Some((limit + limit::standing(delay.p50, *delivered)) * self.times(rate))
     }
 
     /// Whether half of the packets of a trial waited longer than any may: bursts alone do not fill a line.
@@ -149,7 +179,7 @@ impl<'a> Judge<'a> {
                 matches!(self.session.line_in(self.direction, trial), Line::HostLimited(_) | Line::NotMeasured);
             return sure(if limited { Verdict::NotSaturated } else { Verdict::LineHolds }, SURE);
         };
-        let limit = self.limit(set.0 as f64);
+        let limit = self.most(set.0 as f64);
         let excess = self.excess(&delay, set);
         let deviation = ((delay.p95_high - delay.p95_low).0 as f64 / INTERVAL).max(DELAY_NOISE * limit);
         let clear = normal_below(excess.abs() / deviation);
@@ -175,10 +205,19 @@ impl<'a> Judge<'a> {
         if self.policed && ratio < SHORT_OF_POLICER {
             return sure(Verdict::LineHolds, SURE);
         }
-        if ratio < SHORT {
+        if ratio < SHORT && !self.fills(trial, set) {
             return sure(Verdict::NotSaturated, 0.8);
         }
         sure(Verdict::ShaperHolds, clear)
+    }
+
+    /// Whether the load reached the shaper's rate for a second. On a long path senders slow down for many round trips when the shaper
+    /// drops: they deliver less on average, and no host is the limit.
+    fn fills(&self, trial: &Trial, set: BitRate) -> bool {
+        let figures = trial.directions.get(self.direction);
+        let most = measured(trial, figures).into_iter().fold(0.0, f64::max);
+        let by_others = with_others(figures).zip(figures.delivered).map_or(1.0, |(all, own)| all / own.0.max(1) as f64);
+        self.ratio(most * by_others, set) >= SHORT
     }
 
     /// By how much packets waited longer than they may at a rate, in nanoseconds; less than 0 where they did not.
@@ -186,7 +225,7 @@ impl<'a> Judge<'a> {
         let set = set.0 as f64;
         // Delays of a shaper itself vary; a queue that does not drain delays every packet.
         let median = self.median_limit(set).map_or(f64::MIN, |most| delay.p50.0 as f64 - most);
-        (self.judged(delay).0 as f64 - self.limit(set)).max(median)
+        (self.judged(delay).0 as f64 - self.most(set)).max(median)
     }
 
     /// Whether half of the packets waited longer than they may wait for a shaper itself or for a host.

@@ -221,15 +221,16 @@ fn random_loss(session: Session<'_>, direction: Direction) -> Option<Caution> {
     Some(Caution::RandomLoss { direction, loss })
 }
 
-/// Whether the last check of both directions was near the limit in one of them.
+/// Whether the last check of both directions was near the limit in one of them, or beyond it because of bursts.
 fn near_limit(session: Session<'_>, direction: Direction) -> Option<Caution> {
     let check = session.joints().filter(|trial| !session.is_discarded(trial)).last()?;
-    check.step.rates.direction(direction)?;
+    let rate = check.step.rates.direction(direction)?;
     let judge = Judge::new(session, direction);
     let judged = judge.judge(check)?;
     let delay = judge.judged(&check.directions.get(direction).queueing_delay?);
     let percentile = session.plan.prefer.percentile();
-    (judged.verdict == Verdict::LineHolds).then_some(Caution::NearLimit { direction, percentile, delay })
+    let is_beyond = judged.verdict == Verdict::LineHolds || delay.0 as f64 > judge.limit(rate.0 as f64);
+    is_beyond.then_some(Caution::NearLimit { direction, percentile, delay })
 }
 
 #[cfg(test)]

@@ -242,7 +242,8 @@ pub enum Caution {
         /// Unit: share.
         loss: f64,
     },
-    /// At the recommended rates, queueing delay was near the limit: above it by less than its interval is wide.
+    /// At the recommended rates, queueing delay was near the limit: above it by less than its interval is wide, or by half of the limit at
+    /// most where only bursts are beyond it.
     NearLimit {
         /// The direction.
         direction: Direction,

@@ -77,6 +77,8 @@ const LOWERED: f64 = 0.98;
 /// At most where it nearly passed, by a verdict that is less sure than this. Where no trial is left, such a rate is recommended.
 const LOWERED_CLOSE: f64 = 0.99;
 const CLEAR: f64 = 0.9;
+/// A rate that has not been tried is at least this part of the lowest that failed: the check lowers it further where it has to.
+const BENEATH: f64 = 0.97;
 const LOWERED_LITTLE: f64 = 0.995;
 /// A lowered rate passes with this probability.
 const LIKELY: f64 = 0.8;
@@ -491,7 +493,8 @@ impl Search<'_> {
             let most = evidence.capacity().quantile(0.5) * BELOW_LINE;
             let beneath = match lowest {
                 Some((_, judged)) if judged.sure < CLEAR => least_failed * LOWERED_CLOSE,
-                _ => 0.0,
+                Some(_) => least_failed * BENEATH,
+                None => 0.0,
             };
             return Some(Found::Rate(known.quantile(1.0 - LIKELY).max(below).max(beneath).min(most)));
         }
@@ -503,7 +506,9 @@ impl Search<'_> {
         // Failures near the limit say little each: a lower rate shows where it passes.
         let likely = known.quantile(0.5);
         let next = if below == 0.0 && failed.len() >= FAILURES { likely.min(least_failed * STEP_DOWN) } else { likely };
-        Some(Found::Try(next.max(session.floor(direction))))
+        // Before any lower one, the rate at which bursts may be as long as they may be at all.
+        let of_bursts = evidence.judge.of_bursts().filter(|rate| *rate < LOWERED_LITTLE * least_failed);
+        Some(Found::Try(next.max(of_bursts.unwrap_or_default()).max(session.floor(direction))))
     }
 
     /// Whether another trial of a direction leaves what the rest of the session needs: so many trials of a direction that comes after.
@@ -564,7 +569,9 @@ impl Search<'_> {
             let most = if is_close { LOWERED_CLOSE } else { LOWERED };
             let lowered = rates.direction(direction).map(|rate| {
                 let rate = rate.0 as f64;
-                settable(likely.clamp(rate * most, rate * LOWERED_LITTLE))
+                let highest = rate * LOWERED_LITTLE;
+                let of_bursts = evidence.judge.of_bursts().filter(|from| *from < highest);
+                settable(likely.clamp((rate * most).max(of_bursts.unwrap_or_default()), highest))
             });
             rates = rates.with(direction, lowered);
         }

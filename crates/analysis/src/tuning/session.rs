@@ -51,9 +51,11 @@ impl<'a> Session<'a> {
         direction.select(&shaper.up_link_layer, &shaper.down_link_layer).is_some()
     }
 
-    /// Noise of the idle line.
+    /// Noise of the idle line. What disturbed its seconds and was gone under load, far below the line's rate, is not of the line.
     pub(crate) fn noise(&self, direction: Direction) -> Option<Delay> {
-        self.trials.iter().find_map(|trial| trial.directions.get(direction).idle_p95)
+        let idle = self.trials.iter().find_map(|trial| trial.directions.get(direction).idle_p95)?;
+        let shaped = self.knobs(direction).filter_map(|trial| trial.directions.get(direction).queueing_delay);
+        Some(shaped.map(|delay| delay.p95).fold(idle, Delay::min))
     }
 
     /// The direction that is referred to first, that with the longest queue: acknowledgments of the other one wait in it, so that
