@@ -358,7 +358,11 @@ fn nothing_to_gain_is_an_answer() {
             tuned.unshaped = Some(UnshapedLine { delivered: mbit(UP), p50: ms(1.2), p95: ms(2.8) });
         }
     }
-    assert_golden("tune_nothing_to_gain.txt", &summary(result));
+    assert_golden("tune_nothing_to_gain.txt", &summary(result.clone()));
+    // The line has become faster than the shaper that was set for it.
+    result.shaper.found = Some(ShaperRates { down: Some(mbit(UP / 2.0)), up: Some(mbit(UP)) });
+    let said = summary(result).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("the shaper keeps the download at") && said.contains("raise its rate"), "{said}");
 }
 
 #[test]

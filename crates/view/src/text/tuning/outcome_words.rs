@@ -6,6 +6,9 @@ use rrul_model::flow::Direction;
 use crate::text::tuning::refusal_words::{refusal, unfinished};
 use crate::text::words::{counted, direction_word};
 
+/// A shaper below this part of what the line carries costs rate.
+const HELD: f64 = 0.85;
+
 /// What the session amounts to.
 pub(crate) fn outcome(result: &TuningResult) -> String {
     match result.outcome {
@@ -26,7 +29,17 @@ pub(crate) fn outcome(result: &TuningResult) -> String {
                 Some(format!("{} {} (limit {})", lower(direction), unshaped.p95, tuned.limit?))
             });
             let delays = if delays.is_empty() { String::new() } else { format!(": {} at P95", delays.join(", ")) };
-            format!("Nothing to gain: the unshaped line adds little delay{delays}. Leave the shaper as it is.")
+            let held = each(result, |direction, tuned| {
+                let (found, carried) = (result.shaper.found?.direction(direction)?, tuned.unshaped?.delivered);
+                let is_held = (found.0 as f64) < HELD * carried.0 as f64;
+                is_held.then(|| format!("the {} at {found}, and the line carries {carried}", lower(direction)))
+            });
+            let advice = if held.is_empty() {
+                "Leave the shaper as it is.".to_owned()
+            } else {
+                format!("But the shaper keeps {}: raise its rate, or turn it off.", held.join("; "))
+            };
+            format!("Nothing to gain: the unshaped line adds little delay{delays}. {advice}")
         }
         Outcome::Refused { refusal: why } => format!("No recommendation. {}", refusal(&why)),
         Outcome::Unfinished { reason } => format!("No recommendation. {}", unfinished(result, reason)),

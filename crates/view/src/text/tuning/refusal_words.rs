@@ -91,7 +91,10 @@ fn queue_place(hop: Option<QueueHop>) -> String {
     if before_shaper {
         format!("The queue is before {at}, on this side of the shaper: use a cable or better Wi-Fi, then tune again.")
     } else {
-        format!("The queue is before {at}, beyond this line: no shaper here controls it.")
+        format!(
+            "The queue is before {at}, where the shaper does not control it: check Wi-Fi and cable, and that the shaper is on the \
+             interface to the line."
+        )
     }
 }
 
