@@ -79,12 +79,7 @@ impl Progress {
 
     /// The test waits for others.
     pub(crate) fn waiting(&mut self, place: PlaceInLine) {
-        let line = match place.position {
-            Some(position) => {
-                format!("waiting in line: place {position}, at most {} s", place.longest.as_secs().max(1))
-            }
-            None => "waiting: the server has no place for another test".to_owned(),
-        };
+        let line = waiting_words(place);
         if self.terminal {
             say(format_args!("\r\x1b[K{}: {line}", self.label));
             self.open = true;
@@ -137,6 +132,14 @@ impl Progress {
         if self.open {
             say(format_args!("\r\x1b[K"));
         }
+    }
+}
+
+/// That a test waits for others, and how long at most.
+pub(crate) fn waiting_words(place: PlaceInLine) -> String {
+    match place.position {
+        Some(position) => format!("waiting in line: place {position}, at most {} s", place.longest.as_secs().max(1)),
+        None => "waiting: the server has no place for another test".to_owned(),
     }
 }
 

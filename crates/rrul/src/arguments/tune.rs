@@ -51,12 +51,14 @@ pub(crate) struct TuneArguments {
     )]
     pub(crate) direction: &'static [Direction],
     /// Most queueing delay at P95 [default: 5ms, more on slow lines]
+    ///
+    /// A noisy line has more too. With --prefer delay it is that of P99, and with --prefer rate the default is 15 ms.
     #[arg(long, value_name = "DELAY", value_parser = parse_duration, help_heading = "Search")]
     pub(crate) delay: Option<Duration>,
     /// Recommend for balanced, delay or rate
     ///
     /// balanced: the largest rate whose P95 of queueing delay is within the limit. delay: the largest whose P99 is. rate: the
-    /// largest that adds at most 15 ms at P95.
+    /// largest that adds at most 15 ms at P95, more on slow or noisy lines.
     #[arg(
         long,
         value_name = "PREFERENCE",

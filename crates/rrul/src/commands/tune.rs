@@ -142,26 +142,38 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     if json_waits {
         print_result(&analysis, None, json)?;
     }
-    if let Some(shares) = shares {
-        print_lines(&class_lines(&shares?), json);
+    // However these tests went, what the search has found is drawn and printed before their failure.
+    let mut failed = None;
+    if let Some(shares) = shares.and_then(|shares| or_later(shares, &mut failed)) {
+        print_lines(&class_lines(&shares), json);
     }
-    if let Some(overhead) = overhead {
-        print_lines(&overhead_lines(&overhead?, &tuning), json);
+    if let Some(overhead) = overhead.and_then(|overhead| or_later(overhead, &mut failed)) {
+        print_lines(&overhead_lines(&overhead, &tuning), json);
     }
-    if let Some((rates, plan)) = rates.zip(confirming).filter(|_| !stop.load(Ordering::Relaxed)) {
+    let goes_on = failed.is_none() && !stop.load(Ordering::Relaxed);
+    if let Some((rates, plan)) = rates.zip(confirming).filter(|_| goes_on) {
         let options = RunOptions { plan, ..run_options.clone() };
-        files.extend(confirmed(&options, rates, shaper.as_mut(), &folder, &stop, json)?);
+        let confirmed = confirmed(&options, rates, shaper.as_mut(), &folder, &stop, json);
+        files.extend(or_later(confirmed, &mut failed).unwrap_or_default());
     }
     print_written(&folder.draw(&analysis, &files)?, json);
     check_restored(shaper.as_mut());
-    if let Some(rates) = rates.filter(|_| !arguments.apply) {
+    if let Some(rates) = rates.filter(|_| !arguments.apply || failed.is_some()) {
         print_lines(&applying::driver_lines(rates, shaper.as_ref()), json);
+    }
+    if let Some(failed) = failed {
+        return Err(failed);
     }
     if let Some(rates) = rates.filter(|_| arguments.apply && !stop.load(Ordering::Relaxed)) {
         let answer = (!arguments.yes).then(|| std::io::BufReader::new(std::io::stdin()));
         applying::apply(rates, shaper.as_mut(), answer, &stop)?;
     }
     Ok(Outcome::of(&analysis))
+}
+
+/// What went well; of what failed, the first failure is kept.
+fn or_later<T>(result: Result<T, Failure>, failed: &mut Option<Failure>) -> Option<T> {
+    result.map_err(|error| failed.get_or_insert(error)).ok()
 }
 
 /// Opens the shaper that was asked for.
@@ -279,10 +291,14 @@ pub(crate) fn announce(tuning: &TuningPlan, shaper: &ShaperDescription, confirmi
         format!(", then two tests of {} to confirm (--no-confirm leaves them out)", minutes(plan.usual_length()))
     });
     say(&format!("time: at most {}{confirmation}", minutes(tuning.longest)));
-    say(&match most_data(tuning) {
-        Some(most) => format!("data: about {} at most", size_words(most)),
-        None => "data: as much as the line carries, 75 MB a minute for each 10 Mbit/s; --max-data limits it".to_owned(),
-    });
+    let data = match most_data(tuning) {
+        Some(most) if tuning.most_data.is_some() || !tuning.fixed.is_empty() => {
+            format!("about {} at most", size_words(most))
+        }
+        Some(most) => format!("about {} if the line has about these rates; --max-data limits it", size_words(most)),
+        None => "as much as the line carries, 75 MB a minute for each 10 Mbit/s; --max-data limits it".to_owned(),
+    };
+    say(&format!("data: {data}{}", if confirming.is_some() { "; the two tests come on top" } else { "" }));
 }
 
 /// Prints the first setting of a session and the lowest that it may use; nothing is loaded.

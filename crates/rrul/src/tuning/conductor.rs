@@ -14,7 +14,7 @@ use rrul_analysis::tuning::next_step::{Flush, NextStep, exceeds_data};
 use rrul_analysis::tuning::search::{self, Action};
 use rrul_analysis::tuning::trial::Trial;
 use rrul_analysis::tuning::trials::{known_until, latest_queueing, observed_until, trial};
-use rrul_engine::client::{RunError, RunObserver, RunOptions, run_until};
+use rrul_engine::client::{PlaceInLine, RunError, RunObserver, RunOptions, run_until};
 use rrul_engine::clock::RawTime;
 use rrul_engine::clock::test_clock::TestClock;
 use rrul_model::flow::{Direction, FlowId};
@@ -29,6 +29,7 @@ use super::shaper::{Shaper, ShaperError};
 use crate::failure::Failure;
 use crate::live_screen::terminal;
 use crate::measurement::write_in_background;
+use crate::progress::waiting_words;
 use crate::store::Writer;
 
 /// How soon a session notices Ctrl-C or the end of the test.
@@ -144,7 +145,7 @@ impl Conduct<'_> {
         for phase in options.plan.phases.iter_mut().filter(|entry| entry.phase == Phase::Load) {
             phase.length = self.tuning.longest;
         }
-        let mut recorder = Recorder { lines: lines.clone(), live: &live, tuning: self.tuning };
+        let mut recorder = Recorder { lines: lines.clone(), live: &live, tuning: self.tuning, waited: None };
         let (outcome, course) = std::thread::scope(|scope| {
             let testing = scope.spawn(|| {
                 let _over = Over(&live);
@@ -227,6 +228,8 @@ struct Recorder<'a> {
     lines: Sender<Line>,
     live: &'a Live,
     tuning: &'a TuningPlan,
+    /// The place in line that was last said.
+    waited: Option<PlaceInLine>,
 }
 
 impl Recorder<'_> {
@@ -237,6 +240,13 @@ impl Recorder<'_> {
 }
 
 impl RunObserver for Recorder<'_> {
+    fn waiting(&mut self, place: PlaceInLine) {
+        if self.waited.is_none_or(|said| said.position != place.position) {
+            terminal::say(&waiting_words(place));
+        }
+        self.waited = Some(place);
+    }
+
     fn header(&mut self, header: &Header) {
         let header = Header { tuning: Some(self.tuning.clone()), ..header.clone() };
         self.write(Line::Header(Box::new(header.clone())));

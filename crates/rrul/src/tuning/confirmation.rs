@@ -41,6 +41,8 @@ pub(crate) fn confirm(
     };
     if let Err(error) = shaper.set(rates) {
         after.discard();
+        // The failure to set it is returned; a shaper that stays changed is reported beside it.
+        let _ = shaper.restore().inspect_err(|_| say_not_restored());
         return Err(error.into());
     }
     let recommended = measure(options, after, Progress::new("recommended", Manner::Line), stop);

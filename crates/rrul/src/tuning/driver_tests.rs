@@ -260,6 +260,25 @@ fn a_command_sets_both_rates_and_needs_one_that_restores() {
 }
 
 #[test]
+fn a_restoring_command_that_ends_in_a_comment_restores_from_the_journal_too() {
+    let router = Router::new();
+    let set = format!("command:echo {{down}} {{up}} >{}/set", router.folder.0.display());
+    let restore = format!("echo as found >{}/set # 18/7", router.folder.0.display());
+    let options = DriverOptions { restore_command: Some(restore), ..router.options() };
+    let mut shaper = super::open(&set.parse().unwrap(), &options).unwrap();
+    shaper.set(rates(9_000_000, 4_000_000)).unwrap();
+    let left = router.folder.0.join("left");
+    let journal = std::fs::read_dir(router.options().journal_folder).unwrap().flatten().map(|file| file.path());
+    let entry = journal.filter(|path| path.extension().is_some_and(|end| end == "json")).last().unwrap();
+    std::fs::copy(&entry, &left).unwrap();
+    drop(shaper);
+    std::fs::copy(&left, &entry).unwrap();
+    router.folder.write("set", "changed\n");
+    assert_eq!(restore_all(&router.options()).unwrap().len(), 1);
+    assert_eq!(router.folder.read("set"), "as found\n");
+}
+
+#[test]
 fn a_change_that_fails_is_tried_once_more() {
     let router = Router::new();
     let folder = router.folder.0.display();

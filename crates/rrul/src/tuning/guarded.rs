@@ -9,6 +9,7 @@ use rrul_model::flow::Direction;
 use rrul_model::shaping::{ShaperCounters, ShaperDescription, ShaperRates};
 
 use super::changeable::Changeable;
+use super::conductor::say_not_restored;
 use super::guard::Guard;
 use super::journal::Journal;
 use super::shaper::{Shaper, ShaperError, ShaperState, refuse_zero};
@@ -102,7 +103,11 @@ impl Shaper for Guarded {
     fn restore(&mut self) -> Result<(), ShaperError> {
         let Some(guard) = self.guard.take() else { return Ok(()) };
         // Should the driver have lost its connection, a new one may do. After that the guard, left alone, tries for a while.
-        self.shaper.restore().or_else(|error| self.shaper.restoration().run(&self.ssh).map_err(|_| error))?;
+        self.shaper.restore().or_else(|error| match error {
+            // It answers, and has other rates than those that were restored.
+            ShaperError::NotInForce { .. } => Err(error),
+            _ => self.shaper.restoration().run(&self.ssh).map_err(|_| error),
+        })?;
         // A host whose connection is lost restores the shaper once more, which changes nothing.
         let _ = self.shaper.disarm();
         guard.dismiss();
@@ -127,6 +132,6 @@ impl Shaper for Guarded {
 impl Drop for Guarded {
     fn drop(&mut self) {
         // The journal stays if this fails, and the next session or `rrul tune --restore` tries again.
-        let _ = self.restore();
+        let _ = self.restore().inspect_err(|_| say_not_restored());
     }
 }

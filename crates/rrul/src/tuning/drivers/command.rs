@@ -81,7 +81,8 @@ impl Changeable for CommandShaper {
 
     fn restoration(&self) -> Restoration {
         let folder = std::env::current_dir().unwrap_or_default();
-        let script = format!("cd {} && ( {} )", quote(&folder.to_string_lossy()), self.restore);
+        // The command may end in a comment.
+        let script = format!("cd {} && sh -c {}", quote(&folder.to_string_lossy()), quote(&self.restore));
         Restoration { title: self.description.target.clone(), host: None, script }
     }
 

@@ -176,12 +176,20 @@ impl Changeable for TcShaper {
 
     fn restoration(&self) -> Restoration {
         // After a restart of the host, or when a discipline has been replaced, nothing of the session is left.
-        let same_boot = format!("[ \"$(cat /proc/sys/kernel/random/boot_id)\" = {} ] || exit 0", quote(&self.boot));
+        // A host that cannot start another process knows nothing of its shaper: the script fails, and runs again later.
+        let same_boot = format!(
+            "boot=$(cat /proc/sys/kernel/random/boot_id) && [ -n \"$boot\" ] || exit 1; [ \"$boot\" = {} ] || exit 0",
+            quote(&self.boot)
+        );
         let side = |side: &Side| {
             let found = &side.found;
             let commands = found.restoring_commands(&side.interface).join(" && ");
-            let there = format!("qdisc [a-z]* {} root", found.handle);
-            format!("if tc qdisc show dev {} | grep -q {}; then {commands}; fi", quote(&side.interface), quote(&there))
+            let there = quote(&format!(" {} root", found.handle));
+            format!(
+                "{{ now=$(tc qdisc show dev {} 2>&1) || case \"$now\" in *'Cannot find device'*) now= ;; *) false ;; esac; }} && \
+                 case \"$now\" in *{there}*) {commands} ;; esac",
+                quote(&side.interface)
+            )
         };
         let sides: Vec<String> = self.sides.iter().map(side).collect();
         Restoration {

@@ -171,6 +171,29 @@ fn a_shaper_that_someone_else_has_set_up_anew_is_left_alone() {
 }
 
 #[test]
+fn a_shaper_that_cannot_be_looked_at_is_not_said_to_be_restored() {
+    with_shapers("a_shaper_that_cannot_be_looked_at_is_not_said_to_be_restored", |folder| {
+        let shaper = TcShaper::find(Host::here(), Some("v1"), Some("v0")).unwrap();
+        let script = shaper.restoration().script;
+        let first = folder.0.join("first");
+        std::fs::create_dir(&first).unwrap();
+        // As on a host without memory for another process.
+        for program in ["cat", "tc"] {
+            let file = first.join(program);
+            shell(&format!("printf '#!/bin/sh\nexit 126\n' >{0} && chmod +x {0}", file.display()));
+            let script = format!("PATH={}:$PATH; {script}", first.display());
+            let status = Command::new("sh").arg("-c").arg(&script).status().unwrap();
+            assert!(!status.success(), "without {program}: {script}");
+            std::fs::remove_file(file).unwrap();
+        }
+        shell(&script);
+        // Gone, as the interface of a line that dials in anew: nothing is left to restore.
+        shell("ip link del v1");
+        shell(&script);
+    });
+}
+
+#[test]
 fn a_dry_run_sets_no_queue_discipline() {
     with_shapers("a_dry_run_sets_no_queue_discipline", |folder| {
         let before = shell(SHOW);
