@@ -20,7 +20,8 @@ const LINE: [(Direction, f64); 2] = [(Direction::Down, 20e6 / 8.0), (Direction::
 pub(crate) const BESIDE_LOAD: Bed = Bed {
     name: "pages",
     about: "20/8 Mbit/s, 18 ms, FQ-CoDel: a page of 78 objects every 4 s, idle and beside four streams each way.",
-    runs: Runs::SideBySide,
+    // When a load ends is known by a thread of ordinary priority, which waits up to 12 ms for those of other beds.
+    runs: Runs::Alone,
     run: |rows| {
         let link = "rtt = \"18ms\"\n[up]\nrate = \"8Mbit/s\"\nqueue = \"fq_codel\"\n\
             [down]\nrate = \"20Mbit/s\"\nqueue = \"fq_codel\"\n";
