@@ -8,7 +8,7 @@ use crate::tuning::judgement::{Estimate, Judge, Judged, delivered, measured};
 use crate::tuning::posterior::{Posterior, normal, normal_below};
 use crate::tuning::reference::Line;
 use crate::tuning::result::Verdict;
-use crate::tuning::session::{Session, with_others};
+use crate::tuning::session::{Session, over_own, with_others};
 use crate::tuning::trial::Trial;
 
 /// The prior of the line's rate around that of the unshaped line, in the logarithm.
@@ -90,8 +90,7 @@ impl<'a> Evidence<'a> {
 
     fn delivered(&self, trial: &Trial) -> Option<Estimate> {
         let figures = trial.directions.get(self.direction);
-        let factor = with_others(figures)? / figures.delivered?.0.max(1) as f64;
-        delivered(&measured(trial, figures), factor)
+        delivered(&measured(trial, figures), over_own(figures)?)
     }
 
     /// The line's rate, in the shaper's bytes.

@@ -9,7 +9,7 @@ use crate::tuning::limit;
 use crate::tuning::posterior::normal_below;
 use crate::tuning::reference::{Line, loss};
 use crate::tuning::result::{Discarded, Verdict};
-use crate::tuning::session::{Session, with_others};
+use crate::tuning::session::{Session, over_own, with_others};
 use crate::tuning::suspected_policer::Suspicion;
 use crate::tuning::trial::{Trial, TrialDelay, TrialDirection};
 
@@ -48,7 +48,8 @@ const COUNTING: std::ops::Range<f64> = 0.8..1.05;
 /// Half of the packets wait no longer than this part of a shaper's own queue where the line has none.
 const CLEAR: f64 = 0.5;
 /// Between these parts of the line's rate its queue stays less and less, and what waits does so in bursts, such as those of
-/// acknowledgments that arrive in clumps. They shorten little with the rate, and may at last be so many times as long as the limit.
+/// acknowledgments that arrive in clumps. A lower rate shortens them little. From the second part on they may be this many times as
+/// long as the limit.
 const OF_BURSTS: [f64; 2] = [0.99, 0.976];
 const BURSTS: f64 = 1.5;
 
@@ -131,7 +132,7 @@ impl<'a> Judge<'a> {
         Some(rate * self.scale.value.exp() / line)
     }
 
-    /// The largest rate at which bursts may be as long as they may be at all.
+    /// The largest rate at which bursts have their longest limit.
     pub(crate) fn of_bursts(&self) -> Option<f64> {
         Some(OF_BURSTS[1] / self.part_of_line(1.0)?)
     }
@@ -216,8 +217,7 @@ impl<'a> Judge<'a> {
     fn fills(&self, trial: &Trial, set: BitRate) -> bool {
         let figures = trial.directions.get(self.direction);
         let most = measured(trial, figures).into_iter().fold(0.0, f64::max);
-        let by_others = with_others(figures).zip(figures.delivered).map_or(1.0, |(all, own)| all / own.0.max(1) as f64);
-        self.ratio(most * by_others, set) >= SHORT
+        self.ratio(most * over_own(figures).unwrap_or(1.0), set) >= SHORT
     }
 
     /// By how much packets waited longer than they may at a rate, in nanoseconds; less than 0 where they did not.
@@ -297,14 +297,14 @@ fn scale(session: &Session<'_>, direction: Direction) -> Estimate {
     let in_trial = |trial: &Trial| {
         let figures = trial.directions.get(direction);
         let set = trial.step.rates.direction(direction)?.0 as f64;
-        let (own, arrived) = (figures.delivered?, with_others(figures)?);
+        let arrived = with_others(figures)?;
         let most = limit::own(session.plan, direction, set, session.noise(direction));
         let delay = figures.queueing_delay?;
         let is_clear = delay.p95.0 as f64 <= most && delay.p50.0 as f64 <= CLEAR * most;
         if !is_clear || !COUNTING.contains(&(arrived / set)) {
             return None;
         }
-        let rate = delivered(&measured(trial, figures), arrived / own.0.max(1) as f64)?;
+        let rate = delivered(&measured(trial, figures), over_own(figures)?)?;
         Some(Estimate { value: rate.value - set.ln(), ..rate })
     };
     let bound = session.trials.iter().filter_map(in_trial).max_by(|one, other| one.value.total_cmp(&other.value));

@@ -506,7 +506,7 @@ impl Search<'_> {
         // Failures near the limit say little each: a lower rate shows where it passes.
         let likely = known.quantile(0.5);
         let next = if below == 0.0 && failed.len() >= FAILURES { likely.min(least_failed * STEP_DOWN) } else { likely };
-        // Before any lower one, the rate at which bursts may be as long as they may be at all.
+        // Before any lower one, the rate at which bursts have their longest limit.
         let of_bursts = evidence.judge.of_bursts().filter(|rate| *rate < LOWERED_LITTLE * least_failed);
         Some(Found::Try(next.max(of_bursts.unwrap_or_default()).max(session.floor(direction))))
     }

@@ -240,3 +240,8 @@ pub(crate) fn with_others(figures: &TrialDirection) -> Option<f64> {
     let own = figures.delivered?.0 as f64;
     Some(own / (1.0 - figures.foreign.unwrap_or(0.0).clamp(0.0, 0.9)))
 }
+
+/// All that arrived, in relation to what the load itself delivered.
+pub(crate) fn over_own(figures: &TrialDirection) -> Option<f64> {
+    Some(with_others(figures)? / figures.delivered?.0.max(1) as f64)
+}
