@@ -2,7 +2,8 @@
 //!
 //! It is a shell with one end of a pipe whose other end only this process has. When that is closed without a word, this
 //! process is gone. It is in a process group of its own and ignores polite signals, so what ends this program does not end
-//! it. It has the journal's lock until it is done.
+//! it. It has the journal's lock until it is done. It restores twice: a command of the killed session may still have been at
+//! work, and changes the shaper after the first time.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -36,7 +37,8 @@ impl Guard {
         let script = format!(
             "trap '' HUP INT QUIT TERM PIPE; echo {READY} >&2; exec 2>/dev/null; read -r word; \
              [ \"$word\" = {DONE} ] && exit 0; \
-             for wait in 1 2 4 8 0; do ( {restore} ) >/dev/null </dev/null && {{ rm -f {entry}; exit 0; }}; sleep $wait; done"
+             for wait in 3 2 4 8 0; do if ( {restore} ) >/dev/null </dev/null; then \
+             [ -z \"$restored\" ] || {{ rm -f {entry}; exit 0; }}; restored=once; fi; sleep $wait; done"
         );
         let mut command = shell::shell(&script);
         command.process_group(0).stdin(Stdio::piped()).stdout(journal.share_lock()?).stderr(Stdio::piped());

@@ -40,10 +40,15 @@ const SOCKET: &str = "c";
 /// The exit code of ssh when the connection failed.
 const SSH_FAILED: i32 = 255;
 
-/// The watch: it knows what to restore after `arm`. A shell of another session that still watches is respected.
+/// The watch: it knows what to restore after `arm`. It restores twice, as a command of its session may still be at work the
+/// first time. A shell of another session that still watches is respected; for one that restores, it waits.
 pub(super) const WATCH: &str = r#"trap "" HUP INT QUIT TERM PIPE
 p=${XDG_RUNTIME_DIR:-/var/run}/rrul-tune.pid
-if o=$(cat "$p" 2>/dev/null) && kill -0 "$o" 2>/dev/null; then echo "busy $o"; exit 0; fi
+i=0
+while o=$(cat "$p" 2>/dev/null) && kill -0 "$o" 2>/dev/null; do
+  if [ $i = 5 ]; then echo "busy $o"; exit 0; fi
+  i=$((i + 1)); sleep 1
+done
 { echo $$ >"$p"; } 2>/dev/null || p=
 r=
 echo ready
@@ -54,7 +59,11 @@ while read -t 30 -r word rest; do
     end) r=; break;;
   esac
 done
-if [ -n "$r" ]; then for i in 1 2 3; do ( eval "$r" ) >/dev/null 2>&1 </dev/null && break; sleep 2; done; fi
+o=
+if [ -n "$r" ]; then for w in 3 2 4 8 0; do
+  if ( eval "$r" ) >/dev/null 2>&1 </dev/null; then [ -z "$o" ] || break; o=once; fi
+  sleep $w
+done; fi
 [ -z "$p" ] || rm -f "$p""#;
 
 /// The host whose shaper is set.

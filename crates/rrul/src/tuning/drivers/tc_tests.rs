@@ -323,6 +323,33 @@ fn a_session_that_is_killed_at_any_time_leaves_the_shaper_as_it_found_it() {
     });
 }
 
+/// The first change of a session takes a second, as on a host that is busy. Before it the session tries to restore.
+const SLOW_TC: &str = "#!/bin/sh
+real=$(PATH=${PATH#*:} command -v tc)
+if [ \"$2\" = change ] && ls \"$RRUL_TUNING_VICTIM/journal/\"*.json && mkdir \"$RRUL_TUNING_VICTIM/begun\"; then sleep 1; fi >/dev/null 2>&1
+exec \"$real\" \"$@\"
+";
+
+#[test]
+fn what_a_killed_session_had_begun_to_change_is_restored_too() {
+    with_shapers("what_a_killed_session_had_begun_to_change_is_restored_too", |folder| {
+        let before = shell(SHOW);
+        let first = folder.0.join("first");
+        shell(&format!("mkdir {0} && printf '%s' '{SLOW_TC}' >{0}/tc && chmod +x {0}/tc", first.display()));
+        let path = format!("{}:{}", first.display(), std::env::var("PATH").unwrap());
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", SESSION]).env(VICTIM, &folder.0).env("PATH", path).stdin(Stdio::null());
+        let mut victim = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("begun", Duration::from_mins(1), || folder.0.join("begun").exists());
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        wait_until("changed after its end", Duration::from_secs(10), || shell(SHOW) != before);
+        wait_until("restored", Duration::from_mins(1), || shell(SHOW) == before);
+        wait_until("nothing left", Duration::from_mins(1), || entries(&folder.0.join("journal")) == 0);
+        assert_eq!(shell(SHOW), before);
+    });
+}
+
 #[test]
 fn a_session_over_ssh_that_is_killed_leaves_the_shaper_as_it_found_it() {
     with_server("a_session_over_ssh_that_is_killed_leaves_the_shaper_as_it_found_it", |folder| {
