@@ -235,6 +235,20 @@ impl<'a> Judge<'a> {
         trial.directions.get(self.direction).queueing_delay.is_some_and(|delay| delay.p50.0 as f64 > own)
     }
 
+    /// Whether a trial does not pass by bursts alone, none of which is longer than one of a shaper itself or of a host may be: half of
+    /// the packets did not wait for the line, and as much arrived as the shaper lets pass. Not where another limit was asked for.
+    pub(crate) fn has_only_bursts(&self, trial: &Trial) -> bool {
+        let figures = trial.directions.get(self.direction);
+        let known = trial.step.rates.direction(self.direction).zip(figures.queueing_delay).zip(with_others(figures));
+        known.is_some_and(|((set, delay), arrived)| {
+            let rate = set.0 as f64;
+            let own = limit::own(self.session.plan, self.direction, rate, self.session.noise(self.direction));
+            let is_asked = self.part_of_line(rate).is_none();
+            let drains = self.median_limit(rate).is_some_and(|most| delay.p50.0 as f64 <= most);
+            !is_asked && drains && self.judged(&delay).0 as f64 <= own && self.ratio(arrived, set) >= SHORT
+        })
+    }
+
     /// Whether a trial did not pass, and probes may have waited for a processor that a hypervisor took and not for the line. Where that
     /// is so again and again, the later trials count.
     fn is_stolen(&self, trial: &Trial) -> bool {

@@ -54,7 +54,7 @@ pub struct TuningResult {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Outcome {
-    /// The recommended rates passed the joint check, or were near the limit in it, as the caution `near_limit` says.
+    /// The recommended rates passed the joint check, or had more delay than the limit in it, as the caution `near_limit` says.
     Recommended,
     /// The rate of the line changes with time. `varying` of each direction has its percentiles; no single rate is right.
     Varies,
@@ -242,8 +242,7 @@ pub enum Caution {
         /// Unit: share.
         loss: f64,
     },
-    /// At the recommended rates, queueing delay was near the limit: above it by less than its interval is wide, or by half of the limit at
-    /// most where only bursts are beyond it.
+    /// At the recommended rates, queueing delay was above the limit: by less than its interval is wide, or in bursts alone.
     NearLimit {
         /// The direction.
         direction: Direction,

@@ -74,7 +74,8 @@ const FAILURES: usize = 2;
 const STEP_DOWN: f64 = 0.985;
 /// By how much a rate is lowered that does not pass together with the other one, at most and at least, and how often.
 const LOWERED: f64 = 0.98;
-/// At most where it nearly passed, by a verdict that is less sure than this. Where no trial is left, such a rate is recommended.
+/// At most where it nearly passed, by a verdict that is less sure than this. Where no trial is left, such a rate is recommended, and
+/// one that fails by bursts alone.
 const LOWERED_CLOSE: f64 = 0.99;
 const CLEAR: f64 = 0.9;
 /// A rate that has not been tried is at least this part of the lowest that failed: the check lowers it further where it has to.
@@ -547,7 +548,7 @@ impl Search<'_> {
         {
             return again;
         }
-        let (mut failing, mut all_close) = (None, true);
+        let (mut failing, mut only_bursts) = (None, true);
         for direction in self.needing() {
             let Some(evidence) = Evidence::gather(session, direction) else { continue };
             let judged = evidence.judge.judge(last);
@@ -564,7 +565,7 @@ impl Search<'_> {
                 continue;
             }
             failing = Some(direction);
-            all_close &= near_limit;
+            only_bursts &= near_limit || evidence.judge.has_only_bursts(last);
             let likely = known.quantile(1.0 - LIKELY);
             let most = if is_close { LOWERED_CLOSE } else { LOWERED };
             let lowered = rates.direction(direction).map(|rate| {
@@ -579,7 +580,7 @@ impl Search<'_> {
         let next = self.check(rates);
         let is_last = used.len() > MOST_LOWERED || matches!(self.within_bounds(next.clone()), Decision::Done(..));
         match self.nothing_passes(direction, last) {
-            _ if is_last && all_close => Decision::Done(Outcome::Recommended, last.step.rates),
+            _ if is_last && only_bursts => Decision::Done(Outcome::Recommended, last.step.rates),
             _ if used.len() <= MOST_LOWERED => next,
             Some(refusal) => Decision::refused(refusal),
             None => Decision::refused(Refusal::NotMeasured { direction }),

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use rrul_analysis::tuning::result::{Caution, Discarded, JudgedTrial, Outcome, Refusal, TuningResult};
-use rrul_analysis::tuning::trial::Trial;
+use rrul_analysis::tuning::trial::{Trial, TrialDelay};
 use rrul_model::flow::Direction;
 use rrul_model::observation::ObservationPoint;
 use rrul_model::shaping::{Preference, StepPurpose, TuningPlan};
@@ -314,6 +314,35 @@ fn bursts_that_a_lower_rate_hardly_shortens_do_not_lower_it_unless_low_delay_is_
         );
         let low = over(&TuningPlan { prefer: Preference::Delay, ..plan() });
         assert!(low.result.recommended.down.is_none_or(|rate| rate < BitRate(31_000_000)), "{}", story(&low.trials));
+    }
+}
+
+/// In the check of both directions, as beside a home router that is late now and then: few packets wait, for twice the limit.
+fn burst_in_check(trial: &mut Trial) {
+    if trial.step.purpose == StepPurpose::Joint
+        && let Some(delay) = &mut trial.directions.down.queueing_delay
+    {
+        delay.p50 = Delay(1_000_000);
+        (delay.p95_low, delay.p95, delay.p95_high) = (Delay(11_000_000), Delay(12_000_000), Delay(13_000_000));
+    }
+}
+
+#[test]
+fn where_no_trial_is_left_bursts_in_the_check_are_a_caution() {
+    for seed in 0..20 {
+        let session = altered_session(&plan(), &mut line(40e6, 100e6, Kind::Cake, seed), burst_in_check);
+        assert_eq!(session.result.outcome, Outcome::Recommended, "{seed}: {}", story(&session.trials));
+        let caution = Caution::NearLimit { direction: Direction::Down, percentile: 95, delay: Delay(12_000_000) };
+        assert!(session.result.cautions.contains(&caution), "{seed}: {:?}", session.result.cautions);
+        // A queue that stays is none.
+        let session = altered_session(&plan(), &mut line(40e6, 100e6, Kind::Cake, seed), |trial| {
+            burst_in_check(trial);
+            let delay = trial.directions.down.queueing_delay.filter(|_| trial.step.purpose == StepPurpose::Joint);
+            if let Some(delay) = delay {
+                trial.directions.down.queueing_delay = Some(TrialDelay { p50: delay.p95, ..delay });
+            }
+        });
+        assert_ne!(session.result.outcome, Outcome::Recommended, "{seed}: {}", story(&session.trials));
     }
 }
 

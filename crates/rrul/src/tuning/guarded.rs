@@ -43,7 +43,7 @@ impl Guarded {
             return Err(ShaperError::Refused { place: self.shaper.describe().target.clone(), reason });
         }
         // Without the right to do so, or with a command that does not work, it fails here, where nothing is changed yet.
-        self.shaper.restore()?;
+        retry(|| self.shaper.restore())?;
         let restoration = self.shaper.restoration();
         self.journal.write(&restoration)?;
         let guard = Guard::start(&restoration, &self.journal, &self.ssh);
@@ -63,6 +63,18 @@ impl Guarded {
         }
         Ok(())
     }
+}
+
+/// Tries once more what failed. A router under load may be slow to answer, and the session has minutes of measurements to lose.
+fn retry(mut change: impl FnMut() -> Result<(), ShaperError>) -> Result<(), ShaperError> {
+    change().or_else(|error| match error {
+        ShaperError::Command { .. } | ShaperError::TimedOut { .. } => {
+            terminal::say(&format!("rrul: {error}; trying once more"));
+            std::thread::sleep(PAUSE);
+            change()
+        }
+        other => Err(other),
+    })
 }
 
 impl Shaper for Guarded {
@@ -85,15 +97,7 @@ impl Shaper for Guarded {
             return Err(ShaperError::NoDirection { place: self.describe().target.clone(), direction });
         }
         self.protect()?;
-        self.shaper.change(rates).or_else(|error| match error {
-            // A router under load may be slow to answer. The session has minutes of measurements to lose.
-            ShaperError::Command { .. } | ShaperError::TimedOut { .. } => {
-                terminal::say(&format!("rrul: {error}; trying once more"));
-                std::thread::sleep(PAUSE);
-                self.shaper.change(rates)
-            }
-            other => Err(other),
-        })
+        retry(|| self.shaper.change(rates))
     }
 
     fn counters(&mut self) -> Result<Option<ShaperCounters>, ShaperError> {

@@ -66,9 +66,9 @@ fn caution(result: &TuningResult, caution: &Caution) -> String {
         ),
         Caution::NearLimit { direction, percentile, delay } => {
             let limit = result.directions.get(direction).as_ref().and_then(|tuned| tuned.limit);
-            let limit = limit.map_or_else(String::new, |limit| format!(" (limit {limit})"));
+            let limit = limit.map_or_else(String::new, |limit| format!(", limit {limit}"));
             format!(
-                "{} is near the limit: queueing delay P{percentile} {delay}{limit}. A lower rate has less.",
+                "{}: queueing delay P{percentile} was {delay} in the check{limit}. A lower rate has less.",
                 direction_word(direction)
             )
         }
