@@ -65,10 +65,9 @@ impl Journal {
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
                 Err(TryLockError::WouldBlock) => {
                     let process = holder(&mut lock);
-                    let lives = Path::new(&format!("/proc/{process}")).exists();
                     let patience = match process {
                         own if own == std::process::id() => OWN_GUARD_TIME,
-                        _ if lives => Duration::ZERO,
+                        _ if lives(process) => Duration::ZERO,
                         _ => GUARD_TIME,
                     };
                     if began.elapsed() >= patience {
@@ -205,6 +204,11 @@ fn holder(lock: &mut File) -> u32 {
     let mut text = String::new();
     let read = lock.rewind().and_then(|()| lock.read_to_string(&mut text));
     read.ok().and_then(|_| text.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Whether a process has not ended. One that has, and whose parent has not taken notice yet, has no words left.
+fn lives(process: u32) -> bool {
+    fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|words| !words.is_empty())
 }
 
 /// The name of the file for this key: a readable part, and a hash so that no two keys share one.

@@ -1,5 +1,7 @@
 //! Journals in folders of their own.
 
+use std::process::Command;
+
 use super::*;
 
 /// A folder that is removed in the end.
@@ -47,6 +49,25 @@ fn one_session_at_a_time_has_a_shaper_and_others_know_by_which_process() {
     let _other = Journal::lock(&folder.0, "there").unwrap();
     drop(first);
     Journal::lock(&folder.0, "here").unwrap();
+}
+
+#[test]
+fn the_guard_of_a_killed_session_is_waited_for_though_its_parent_has_not_taken_notice() {
+    let folder = Folder::new("ended");
+    let guard = Journal::lock(&folder.0, "here").unwrap();
+    let mut killed = Command::new("true").spawn().unwrap();
+    while lives(killed.id()) {
+        thread::sleep(LOOKING);
+    }
+    assert!(Path::new(&format!("/proc/{}", killed.id())).exists());
+    fs::write(guard.with(LOCK), killed.id().to_string()).unwrap();
+    let restoring = thread::spawn(move || {
+        thread::sleep(5 * LOOKING);
+        drop(guard);
+    });
+    Journal::lock(&folder.0, "here").unwrap();
+    restoring.join().unwrap();
+    killed.wait().unwrap();
 }
 
 #[test]
