@@ -36,7 +36,7 @@ impl Guard {
         // Its standard output is the lock, which must not be written to.
         let script = format!(
             "trap '' HUP INT QUIT TERM PIPE; echo {READY} >&2; exec 2>/dev/null; read -r word; \
-             [ \"$word\" = {DONE} ] && exit 0; \
+             [ \"$word\" = {DONE} ] && exit 0; restored=; \
              for wait in 3 2 4 8 0; do if ( {restore} ) >/dev/null </dev/null; then \
              [ -z \"$restored\" ] || {{ rm -f {entry}; exit 0; }}; restored=once; fi; sleep $wait; done"
         );
