@@ -51,7 +51,7 @@ fn of_rates(arguments: &SweepArguments) -> Result<Outcome, Failure> {
     let stop = interruption::flag();
     let folder = SessionFolder::create("sweep", arguments.session.output.as_deref())?;
     let options = run_options(&arguments.session, &arguments.server, loading(&tuning.directions)?)?;
-    let conduct = Conduct { options: &options, tuning: &tuning, stop: &stop };
+    let conduct = Conduct { options: &options, tuning: &tuning, stop: &stop, subject: None };
     let session = conduct.run(shaper.as_mut(), folder.writer("sweep")?)?;
     let (analysis, path) = shown(session, arguments.session.json)?;
     check_restored(shaper.as_mut());

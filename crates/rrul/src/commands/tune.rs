@@ -109,7 +109,7 @@ pub(crate) fn execute(arguments: &TuneArguments) -> Result<Outcome, Failure> {
     let stop = interruption::flag();
     let folder = SessionFolder::create("tune", arguments.session.output.as_deref())?;
     let run_options = run_options(&arguments.session, server, loading(&tuning.directions)?)?;
-    let conduct = Conduct { options: &run_options, tuning: &tuning, stop: &stop };
+    let conduct = Conduct { options: &run_options, tuning: &tuning, stop: &stop, subject: None };
     let session = conduct.run(shaper.as_mut(), folder.writer("tune")?)?;
     let json = arguments.session.json;
     let mut analysis = analyze(&session.recording);

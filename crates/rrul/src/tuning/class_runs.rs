@@ -55,7 +55,8 @@ pub(crate) fn run(
     for alone in CLASSES.into_iter().map(Some).chain([None]) {
         let plan = with_classes(&conduct.options.plan, alone);
         let options = RunOptions { plan, ..conduct.options.clone() };
-        let of_classes = Conduct { options: &options, tuning: &tuning, ..*conduct };
+        let subject = alone.map_or_else(|| "all classes together".to_owned(), |class| format!("class {class} alone"));
+        let of_classes = Conduct { options: &options, tuning: &tuning, subject: Some(&subject), ..*conduct };
         let session = of_classes.run(shaper, writer(alone)?)?.kept()?;
         let is_last = !session.is_finished;
         runs.push(ClassRun { alone, session });

@@ -24,7 +24,7 @@ use rrul_model::shaping::{CounterPair, ShaperCounters, ShaperRates, TuningPlan, 
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::{ByteCount, Delay};
 
-use super::progress::trial_line;
+use super::progress::{subject_line, trial_line};
 use super::shaper::{Shaper, ShaperError};
 use crate::failure::Failure;
 use crate::live_screen::terminal;
@@ -61,6 +61,8 @@ pub(crate) struct Conduct<'a> {
     pub(crate) tuning: &'a TuningPlan,
     /// Raised by the user to end the session.
     pub(crate) stop: &'a AtomicBool,
+    /// What is printed of the only step in place of its number: what it measures. `None` in a search and in a sweep.
+    pub(crate) subject: Option<&'a str>,
 }
 
 /// A session that has ended.
@@ -347,7 +349,10 @@ impl Course<'_> {
             }
             let step = self.step(clock, load, &next, trials.len(), shaper)?;
             let trial = self.measured(&step)?;
-            terminal::say(&trial_line(&trial, trials.len() + 1, self.conduct.tuning));
+            terminal::say(&match self.conduct.subject {
+                Some(subject) => subject_line(&trial, subject),
+                None => trial_line(&trial, trials.len() + 1, self.conduct.tuning),
+            });
             trials.push(trial);
         }
     }

@@ -125,7 +125,7 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
     let tuning = TuningPlan { fixed: rates.to_vec(), most_data, ..TuningPlan::new(ShaperDescription::default()) };
     let name = format!("rrul-session-{}-{:?}", std::process::id(), std::thread::current().id());
     let writer = store::Writer::create(&std::env::temp_dir().join(name)).unwrap();
-    let conduct = Conduct { options: &options, tuning: &tuning, stop };
+    let conduct = Conduct { options: &options, tuning: &tuning, stop, subject: None };
     let session = conduct.run(shaper, writer).unwrap();
     let path = session.path.as_ref().unwrap();
     let read = store::read(path).unwrap();
@@ -212,7 +212,7 @@ fn what_is_measured_after_the_search_ends_with_the_error_of_the_shaper() {
     let (options, _server) = on_loopback();
     let tuning = TuningPlan::new(ShaperDescription::default());
     let (folder, stop) = (Folder::new(), AtomicBool::new(false));
-    let conduct = Conduct { options: &options, tuning: &tuning, stop: &stop };
+    let conduct = Conduct { options: &options, tuning: &tuning, stop: &stop, subject: None };
     let writer = || store::Writer::create_free(&folder.0.join("run").to_string_lossy());
     for (restores, reason) in [(true, "full"), (false, "stuck")] {
         let shaper = || Noted { restores, ..Noted::failing_after(0).0 };

@@ -37,7 +37,11 @@ pub(crate) fn run(
         while let Some(size) = next_size(&rates) {
             let plan = with_packets(&conduct.options.plan, direction, family, size);
             let options = RunOptions { plan, families: Families::Only(family), ..conduct.options.clone() };
-            let sized = Conduct { options: &options, tuning: &tuning, ..*conduct };
+            let subject = match size {
+                NextSize::Largest => "packets of the largest size".to_owned(),
+                NextSize::Bytes(octets) => format!("packets of {octets} bytes"),
+            };
+            let sized = Conduct { options: &options, tuning: &tuning, subject: Some(&subject), ..*conduct };
             let session = sized.run(shaper, writer(direction, size)?)?.kept()?;
             if !session.is_finished {
                 return Ok(LineOverheads { directions: found });

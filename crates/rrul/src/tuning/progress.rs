@@ -4,6 +4,14 @@ use rrul_analysis::tuning::trial::Trial;
 use rrul_model::flow::Direction;
 use rrul_model::shaping::{StepPurpose, TuningPlan};
 
+/// The only step of a session that searches for nothing, in one line: what it measures, what was set, and what came of it.
+pub(super) fn subject_line(trial: &Trial, subject: &str) -> String {
+    let loaded =
+        [Direction::Up, Direction::Down].into_iter().filter(|way| trial.directions.get(*way).delivered.is_some());
+    let directions: Vec<String> = loaded.map(|direction| of_direction(trial, direction)).collect();
+    format!("{subject}: {}", if directions.is_empty() { "nothing delivered".to_owned() } else { directions.join("; ") })
+}
+
 /// One step in one line: what was set, and what came of it.
 pub(super) fn trial_line(trial: &Trial, number: usize, plan: &TuningPlan) -> String {
     let of = match plan.most_trials as usize {
@@ -76,5 +84,12 @@ mod tests {
         let both = "upload unshaped: 7.41 Mbit/s delivered, +2.1 ms; download unshaped: 19.0 Mbit/s delivered";
         let fixed = TuningPlan { fixed: vec![rates, rates], ..plan };
         assert_eq!(trial_line(&trial, 1, &fixed), format!("trial 1 of 2: without a shaper: {both}"));
+
+        assert_eq!(subject_line(&trial, "class EF alone"), format!("class EF alone: {both}"));
+        trial.directions.down.delivered = None;
+        let up = "packets of 200 bytes: upload unshaped: 7.41 Mbit/s delivered, +2.1 ms";
+        assert_eq!(subject_line(&trial, "packets of 200 bytes"), up);
+        trial.directions.up.delivered = None;
+        assert_eq!(subject_line(&trial, "all classes together"), "all classes together: nothing delivered");
     }
 }
