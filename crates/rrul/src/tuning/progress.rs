@@ -5,6 +5,7 @@ use rrul_model::flow::Direction;
 use rrul_model::shaping::{StepPurpose, TuningPlan};
 
 /// The only step of a session that searches for nothing, in one line: what it measures, what was set, and what came of it.
+/// A direction without a load is left out.
 pub(super) fn subject_line(trial: &Trial, subject: &str) -> String {
     let loaded =
         [Direction::Up, Direction::Down].into_iter().filter(|way| trial.directions.get(*way).delivered.is_some());
