@@ -1,6 +1,6 @@
 //! Journals in folders of their own.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::*;
 
@@ -55,10 +55,10 @@ fn one_session_at_a_time_has_a_shaper_and_others_know_by_which_process() {
 fn the_guard_of_a_killed_session_is_waited_for_though_its_parent_has_not_taken_notice() {
     let folder = Folder::new("ended");
     let guard = Journal::lock(&folder.0, "here").unwrap();
-    let mut killed = Command::new("true").spawn().unwrap();
-    while lives(killed.id()) {
-        thread::sleep(LOOKING);
-    }
+    let mut killed = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
+    // The end of its output: a process that only begins has no words either, for a moment.
+    io::copy(&mut killed.stdout.take().unwrap(), &mut io::sink()).unwrap();
+    assert!(!lives(killed.id()));
     assert!(Path::new(&format!("/proc/{}", killed.id())).exists());
     fs::write(guard.with(LOCK), killed.id().to_string()).unwrap();
     let restoring = thread::spawn(move || {
