@@ -12,7 +12,7 @@ How accurate rrul is. Each bed is a whole measurement, client against server, ov
 known: a virtual link that logs every packet ([lab.md](lab.md)), or the settings and counters of the kernel. `measured` is
 what `rrul show --json` says, or the series behind it where a row is of every packet or connection; `truth` comes from the
 link. Written by `make accuracy`, never by hand; figures change from run to run, the verdicts should not. The machine's timers
-are part of every delay: see \"What it guarantees\" in lab.md. Beds of the suite ran five at a time, all others alone.
+are part of every delay: see \"What it guarantees\" in lab.md. Beds of the suite ran side by side, all others alone.
 
 The numbers in the first column are those of [spec-conformance.md](spec-conformance.md).
 ";

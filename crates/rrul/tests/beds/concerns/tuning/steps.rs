@@ -18,7 +18,7 @@ const EDGES: f64 = 2.0;
 pub(crate) const STEPS: Bed = Bed {
     name: "shaper_steps",
     about: "A shaper (cake) before and behind a line of 20/8 Mbit/s with a deep FIFO, set below and above it under load.",
-    runs: Runs::Alone,
+    runs: Runs::SideBySide,
     run: |rows| steps(rows, [20e6, 8e6], "18ms", &[[0.95, 0.95], [1.05, 1.05], [0.97, 0.97]]),
 };
 
