@@ -40,23 +40,30 @@ pub(crate) struct Course {
     pub(crate) levels: Vec<Level>,
     /// Its seconds, without those in which connections began.
     pub(crate) seconds: Vec<f64>,
+    /// The seconds before, in which they began: of no level, and yet they use up the allowance of a burst.
+    beginning: Vec<f64>,
 }
 
 impl Course {
     /// The seconds of one direction in these trials, one after the other.
     pub(crate) fn from_trials<'a>(trials: impl Iterator<Item = (&'a Trial, &'a TrialDirection)>) -> Self {
         let mut stretches: Vec<Vec<f64>> = Vec::new();
+        let mut beginning = Vec::new();
         let mut last: Option<u32> = None;
         for (trial, figures) in trials {
             let number = trial.step.number;
-            let seconds = figures.course.iter().skip(START).map(|rate| rate.0 as f64);
+            let mut seconds = figures.course.iter().map(|rate| rate.0 as f64);
+            let skipped = seconds.by_ref().take(START).collect();
+            if stretches.is_empty() {
+                beginning = skipped;
+            }
             match stretches.last_mut() {
                 Some(stretch) if last.is_some_and(|last| last + 1 == number) => stretch.extend(seconds),
                 _ => stretches.push(seconds.collect()),
             }
             last = Some(number);
         }
-        Self::from_stretches(stretches)
+        Self { beginning, ..Self::from_stretches(stretches) }
     }
 
     /// Stretches of an unshaped line, between which it was shaped. Meanwhile the allowance of a burst fills up again: a stretch that
@@ -89,7 +96,7 @@ impl Course {
             seconds.drain(..first.seconds);
             levels.remove(0);
         }
-        Self { levels, seconds }
+        Self { levels, seconds, beginning: Vec::new() }
     }
 
     /// Percentiles of its seconds.
@@ -114,13 +121,16 @@ impl Course {
     pub(crate) fn burst(&self) -> Option<Level> {
         let (_, before) = self.levels.split_last()?;
         let highest = before.first().filter(|_| !self.varies())?;
-        Some(Level { rate: highest.rate, seconds: before.iter().map(|level| level.seconds).sum() })
+        let seconds: usize = before.iter().map(|level| level.seconds).sum();
+        Some(Level { rate: highest.rate, seconds: self.beginning.len() + seconds })
     }
 
     /// What arrived beyond the sustained rate, in bits.
     pub(crate) fn excess(&self) -> f64 {
         let sustained = self.sustained().unwrap_or_default();
-        self.levels.iter().map(|level| (level.rate - sustained).max(0.0) * level.seconds as f64).sum()
+        let beyond = |rate: f64| (rate - sustained).max(0.0);
+        let beginning: f64 = self.beginning.iter().map(|rate| beyond(*rate)).sum();
+        beginning + self.levels.iter().map(|level| beyond(level.rate) * level.seconds as f64).sum::<f64>()
     }
 
     /// Whether the rate has risen.

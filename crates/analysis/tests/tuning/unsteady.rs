@@ -44,8 +44,7 @@ fn after_a_burst_the_sustained_rate_is_found_and_the_burst_is_reported() {
         |session, rates| {
             let burst = session.result.directions.up.as_ref().and_then(|found| found.burst);
             let is_seen = burst.is_some_and(|burst| {
-                // Seconds in which connections begin are not part of it.
-                (burst.excess.0 as f64 / 12.5e6 - 1.0).abs() < 0.45 && burst.rate.0 as f64 > 1.8 * rates[0]
+                (0.95..1.02).contains(&(burst.excess.0 as f64 / 12.5e6)) && burst.rate.0 as f64 > 1.8 * rates[0]
             });
             within(session, rates, 0.03, 0.005) && (is_seen || rates[0] > 10e6)
         },

@@ -15,8 +15,9 @@ pub(crate) fn findings(result: &TuningResult) -> Vec<String> {
         let Some(tuned) = result.directions.get(direction) else { continue };
         let word = direction_word(direction);
         if let Some(policer) = &tuned.policer {
-            let bucket =
-                policer.bucket.map_or_else(String::new, |bucket| format!(", after a bucket of {}", size(bucket.0)));
+            let bucket = policer
+                .bucket
+                .map_or_else(String::new, |bucket| format!(", after a bucket of at least {}", size(bucket.0)));
             findings.push(format!(
                 "{word} has a policer: above {}{bucket}, packets are dropped without a queue. Shaping just below turns that loss into \
                  a managed queue.",
@@ -25,7 +26,8 @@ pub(crate) fn findings(result: &TuningResult) -> Vec<String> {
         }
         if let Some(burst) = &tuned.burst {
             findings.push(format!(
-                "{word} bursts to {} for {:.1} s, {} above the sustained rate. Shaping to the sustained rate gives the burst up.",
+                "{word} bursts to {} for at least {:.1} s, at least {} above the sustained rate. Shaping to the sustained rate gives \
+                 the burst up.",
                 burst.rate,
                 burst.lasted.milliseconds() / 1e3,
                 size(burst.excess.0)
