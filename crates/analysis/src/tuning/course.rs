@@ -121,8 +121,12 @@ impl Course {
     pub(crate) fn burst(&self) -> Option<Level> {
         let (_, before) = self.levels.split_last()?;
         let highest = before.first().filter(|_| !self.varies())?;
-        let seconds: usize = before.iter().map(|level| level.seconds).sum();
-        Some(Level { rate: highest.rate, seconds: self.beginning.len() + seconds })
+        Some(Level { rate: highest.rate, seconds: before.iter().map(|level| level.seconds).sum() })
+    }
+
+    /// How many seconds before all levels had more than the sustained rate.
+    pub(crate) fn high_at_once(&self) -> usize {
+        self.sustained().map_or(0, |sustained| self.beginning.iter().filter(|rate| **rate > sustained).count())
     }
 
     /// What arrived beyond the sustained rate, in bits.

@@ -14,7 +14,7 @@ pub(crate) fn burst(session: &Session<'_>, direction: Direction) -> Option<Burst
     let excess = course.excess() / 8.0;
     Some(Burst {
         rate: BitRate(high.rate.round() as u64),
-        lasted: std::time::Duration::from_secs(high.seconds as u64).into(),
+        lasted: std::time::Duration::from_secs((course.high_at_once() + high.seconds) as u64).into(),
         excess: ByteCount(excess.round() as u64),
     })
 }

@@ -369,10 +369,10 @@ pub struct Burst {
     /// Delivered during the burst.
     #[serde(rename = "rate_bps")]
     pub rate: BitRate,
-    /// How long it lasted, at least: the load begins before the first step does.
+    /// The least time that it lasted: what the line carries before the first step is not measured.
     #[serde(rename = "lasted_ns")]
     pub lasted: Delay,
-    /// Bytes delivered beyond the sustained rate in that time, so at least: what shaping to the sustained rate gives up.
+    /// The fewest bytes delivered beyond the sustained rate: what shaping to the sustained rate gives up.
     #[serde(rename = "excess_octets")]
     pub excess: ByteCount,
 }
@@ -386,7 +386,7 @@ pub struct Policer {
     /// Source: Flach et al., "An Internet-Wide Analysis of Traffic Policing", SIGCOMM 2016.
     #[serde(rename = "rate_bps")]
     pub rate: BitRate,
-    /// Bytes that pass above that rate before the drops begin, at least: the load begins before the first step does. Null when unknown.
+    /// The fewest bytes that pass above that rate before the drops begin. Null when unknown.
     #[serde(rename = "bucket_octets")]
     pub bucket: Option<ByteCount>,
 }
