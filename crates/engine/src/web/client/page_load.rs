@@ -56,6 +56,7 @@ pub async fn load(
         counts: RefCell::default(),
         in_flight: RefCell::default(),
         left: Cell::new(visitor.page.awaited().count()),
+        settled: Cell::new(None),
         missing: Cell::new(false),
         changed: Notify::new(),
     });
@@ -74,6 +75,8 @@ struct Load {
     in_flight: RefCell<BTreeMap<u16, Rc<RefCell<Asked>>>>,
     /// Objects that the load event still waits for.
     left: Cell<usize>,
+    /// When the last of them was there, or was known not to come. Its task may be waited for longer, on a busy processor.
+    settled: Cell<Option<TestTime>>,
     /// An object that the load event waits for could not be had.
     missing: Cell<bool>,
     changed: Notify,
@@ -92,13 +95,13 @@ async fn run(
     let started = clock.now();
     spawn_local(Rc::clone(load).object(0));
     spawn_local(count_now_and_then(Rc::clone(load)));
-    let outcome = tokio::select! {
-        () = load.ended() => if load.missing.get() { PageLoad::FAILED } else { PageLoad::COMPLETE },
-        () = sleep_until(at(times.window_end)) => PageLoad::CUT,
-        () = sleep_until(at(times.cap)) => PageLoad::CAPPED,
-        () = &mut stopped => PageLoad::CUT,
+    let of_all = |settled| (if load.missing.get() { PageLoad::FAILED } else { PageLoad::COMPLETE }, settled);
+    let (outcome, ended) = tokio::select! {
+        settled = load.ended() => of_all(settled),
+        () = sleep_until(at(times.window_end)) => (PageLoad::CUT, clock.now()),
+        () = sleep_until(at(times.cap)) => (PageLoad::CAPPED, clock.now()),
+        () = &mut stopped => (PageLoad::CUT, clock.now()),
     };
-    let ended = clock.now();
     loaded();
     if outcome == PageLoad::COMPLETE {
         tokio::select! {
@@ -150,9 +153,12 @@ async fn count_now_and_then(load: Rc<Load>) {
 }
 
 impl Load {
-    /// Waits for the load event, or until nothing is on its way that would bring it about.
-    async fn ended(&self) {
-        while self.left.get() > 0 {
+    /// Waits for the load event, or until nothing is on its way that would bring it about; when that was.
+    async fn ended(&self) -> TestTime {
+        loop {
+            if let Some(at) = self.settled.get() {
+                return at;
+            }
             self.changed.notified().await;
         }
     }
@@ -164,7 +170,7 @@ impl Load {
             sleep(object.think).await;
         }
         let path = format!("/{}/{number}", self.visitor.page.name);
-        let there = self.fetch(number as u16, object.host, &path, object.octets).await;
+        let (there, at) = self.fetch(number as u16, object.host, &path, object.octets).await;
         if there {
             for (child, _) in self.visitor.page.children(number) {
                 spawn_local(Rc::clone(&self).object(child));
@@ -175,23 +181,28 @@ impl Load {
             self.missing.set(true);
         }
         self.left.set(self.left.get().saturating_sub(settled));
+        if self.left.get() == 0 && self.settled.get().is_none() {
+            self.settled.set(Some(at));
+        }
         self.changed.notify_one();
     }
 
-    /// Asks a host for a path, and notes what came of it; whether that is what the page has, of this length.
-    async fn fetch(&self, object: u16, host: usize, path: &str, octets: ByteCount) -> bool {
+    /// Asks a host for a path, and notes what came of it; whether that is what the page has, of this length, and when that was
+    /// known.
+    async fn fetch(&self, object: u16, host: usize, path: &str, octets: ByteCount) -> (bool, TestTime) {
         let clock = self.visitor.clock;
         let asked = Rc::new(RefCell::new(Asked::at(clock.now())));
         self.in_flight.borrow_mut().insert(object, Rc::clone(&asked));
-        let Some(host) = self.hosts.get(host) else { return false };
+        let Some(host) = self.hosts.get(host) else { return (false, clock.now()) };
         // Why it failed is in how far it came.
         let _ = host.ask(&self.visitor, path, &asked).await;
         self.in_flight.borrow_mut().remove(&object);
         let complete = asked.borrow().complete(octets);
         let outcome = if complete { WebObject::COMPLETE } else { WebObject::FAILED };
-        let row = asked.borrow().row(&self.visitor, self.number, object, outcome, clock.now());
+        let now = clock.now();
+        let row = asked.borrow().row(&self.visitor, self.number, object, outcome, now);
         self.rows.borrow_mut().push(row);
-        complete
+        (complete, now)
     }
 
     /// Goes on as an open page does: asks for what is new, over an existing connection.

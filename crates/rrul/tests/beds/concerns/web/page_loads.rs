@@ -183,7 +183,7 @@ fn loads_are_whole(rows: &mut Rows, measured: &Measured, flow: &FlowSpec) {
         farthest = farthest.max((took - last).abs() as f64 / 1e6);
     }
     let what = format!("{}: a load ends with its last object, off by at most, ms", flow.name);
-    rows.between("R30", what, Some(farthest), 0, 0.0..=5.0);
+    rows.between("R30", what, Some(farthest), 0, 0.0..=1.0);
 }
 
 pub(crate) const LOADS: Bed = Bed {
