@@ -27,6 +27,13 @@ pub(crate) fn lab_of(test: &str, more: &str) -> Option<Lab> {
     rrul_lab::lab_available_for(test).then(|| Lab::up(&link(), 1).unwrap())
 }
 
+/// Runs a test on a host of its own, whose loopback interface nothing else uses.
+pub(crate) fn on_own_host(test: &str, work: fn()) {
+    if let Some(lab) = lab(test) {
+        lab.client().run(work).unwrap();
+    }
+}
+
 /// The same command, to be run inside a host of a lab.
 pub(crate) fn program_in(host: &Host, command: &Command) -> Command {
     let mut inside = Command::new("nsenter");

@@ -8,9 +8,7 @@
 /// What measures this machine's own business, and so has it to itself (scripts/test).
 mod alone {
     mod control_group;
-    mod monitor;
     mod own_host;
-    mod prometheus;
 }
 mod access;
 mod activation;
@@ -29,6 +27,7 @@ mod hostile_server;
 mod hostile_text;
 mod killed;
 mod lab;
+mod monitor;
 mod operation;
 mod page_strangers;
 mod peer;
@@ -36,6 +35,7 @@ mod plans;
 mod privacy;
 mod privileges;
 mod program;
+mod prometheus;
 mod quota;
 mod recordings;
 mod server_check;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rrul_engine::environment::InterfaceMeter;
 use serde_json::Value;
 
+use crate::lab::on_own_host;
 use crate::program::{Folder, Running, Server, end_of, rrul, wait_until};
 
 /// What the monitor books for light probes of one IP version at the default interval, bytes a second.
@@ -75,128 +76,138 @@ fn state(folder: &Folder) -> Value {
 
 #[test]
 fn a_monitor_probes_tests_and_ends_at_a_signal() {
-    let server = Server::start(&[]);
-    let folder = folder_for(&server.name(), ANY_TRAFFIC);
-    let monitor = start(&folder);
-    assert_first(&folder, "ran", None);
-    let name = journal(&folder)[0]["recording"].as_str().unwrap().to_owned();
-    assert!(folder.file(&format!("m/recordings/{name}.rrul")).is_file());
-    let summary = fs::read_to_string(folder.file(&format!("m/summaries/{name}.json"))).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&summary).unwrap()["plan"], "short");
-    let probes = "rrul_probe_packets_total{target=\"m\",class=\"BE\",family=\"ipv4\"}";
-    wait_until("probes of every second", || sample(&metrics(&folder), probes).is_some_and(|count| count >= 3.0));
-    let text = metrics(&folder);
-    let down = sample(&text, "rrul_run_goodput_bytes_per_second{target=\"m\",direction=\"down\"}").unwrap();
-    assert!((1e6..3e6).contains(&down), "paced at 20 Mbit/s: {down}");
-    // Three seconds of load of 20 Mbit/s in each direction, which the loopback interface counts as sent and received.
-    let booked = sample(&text, "rrul_data_bytes_total{target=\"m\"}").unwrap();
-    assert!((2e7..6e7).contains(&booked), "{booked}");
-    assert!(!text.contains("127.0.0.1"), "{text}");
-    assert!(fs::read_to_string(folder.file("rrul.prom")).unwrap().contains("rrul_run_valid{target=\"m\"}"));
+    on_own_host("a_monitor_probes_tests_and_ends_at_a_signal", || {
+        let server = Server::start(&[]);
+        let folder = folder_for(&server.name(), ANY_TRAFFIC);
+        let monitor = start(&folder);
+        assert_first(&folder, "ran", None);
+        let name = journal(&folder)[0]["recording"].as_str().unwrap().to_owned();
+        assert!(folder.file(&format!("m/recordings/{name}.rrul")).is_file());
+        let summary = fs::read_to_string(folder.file(&format!("m/summaries/{name}.json"))).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&summary).unwrap()["plan"], "short");
+        let probes = "rrul_probe_packets_total{target=\"m\",class=\"BE\",family=\"ipv4\"}";
+        wait_until("probes of every second", || sample(&metrics(&folder), probes).is_some_and(|count| count >= 3.0));
+        let text = metrics(&folder);
+        let down = sample(&text, "rrul_run_goodput_bytes_per_second{target=\"m\",direction=\"down\"}").unwrap();
+        assert!((1e6..3e6).contains(&down), "paced at 20 Mbit/s: {down}");
+        // Three seconds of load of 20 Mbit/s in each direction, which the loopback interface counts as sent and received.
+        let booked = sample(&text, "rrul_data_bytes_total{target=\"m\"}").unwrap();
+        assert!((2e7..6e7).contains(&booked), "{booked}");
+        assert!(!text.contains("127.0.0.1"), "{text}");
+        assert!(fs::read_to_string(folder.file("rrul.prom")).unwrap().contains("rrul_run_valid{target=\"m\"}"));
 
-    // Each packet is counted once as received. The server reports every five seconds: four times in this at most, as it is booked.
-    let mut meter = InterfaceMeter::towards(&[server.address()]).unwrap();
-    let (before, began) = (meter.read().unwrap(), Instant::now());
-    std::thread::sleep(Duration::from_secs(19));
-    let received = meter.read().unwrap().received.0 - before.received.0;
-    let each_second = received as f64 / began.elapsed().as_secs_f64();
-    println!("light probing: {each_second:.0} bytes a second, {PROBES_BOOKED} are booked");
-    assert!(each_second <= PROBES_BOOKED as f64, "{each_second} bytes a second, {PROBES_BOOKED} are booked");
+        // Each packet is counted once as received. The server reports every five seconds: four times in this at most, as it is booked.
+        let mut meter = InterfaceMeter::towards(&[server.address()]).unwrap();
+        let (before, began) = (meter.read().unwrap(), Instant::now());
+        std::thread::sleep(Duration::from_secs(19));
+        let received = meter.read().unwrap().received.0 - before.received.0;
+        let each_second = received as f64 / began.elapsed().as_secs_f64();
+        println!("light probing: {each_second:.0} bytes a second, {PROBES_BOOKED} are booked");
+        assert!(each_second <= PROBES_BOOKED as f64, "{each_second} bytes a second, {PROBES_BOOKED} are booked");
 
-    let asked = Instant::now();
-    monitor.signal("TERM");
-    let ended = monitor.end();
-    assert_eq!(ended.code, Some(0), "{ended:#?}");
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-    assert!(ended.stdout.contains("full test ran: "), "{ended:#?}");
+        let asked = Instant::now();
+        monitor.signal("TERM");
+        let ended = monitor.end();
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        assert!(ended.stdout.contains("full test ran: "), "{ended:#?}");
+    });
 }
 
 #[test]
 fn a_killed_monitor_knows_what_its_test_took() {
-    let server = Server::start(&[]);
-    let folder = folder_for(&server.name(), ANY_TRAFFIC);
-    let monitor = start(&folder);
-    let counted = |folder: &Folder| state(folder)["going"]["counted"].as_u64().unwrap_or_default();
-    wait_until("a test that loads", || counted(&folder) > 1_000_000);
-    monitor.signal("KILL");
-    assert_eq!(monitor.end().signal, Some(9));
-    let counted = counted(&folder);
-    let monitor = start(&folder);
-    assert_first(&folder, "failed", Some("interrupted"));
-    // The journal is written before the state.
-    wait_until("the end of the test in the state", || state(&folder)["going"].is_null());
-    let booked = state(&folder)["booked"].as_u64().unwrap();
-    assert!(booked >= counted, "{counted} were counted, {booked} booked");
-    monitor.signal("INT");
-    assert_eq!(monitor.end().code, Some(0));
-    assert_eq!(journal(&folder).len(), 1, "another test keeps the least gap");
+    on_own_host("a_killed_monitor_knows_what_its_test_took", || {
+        let server = Server::start(&[]);
+        let folder = folder_for(&server.name(), ANY_TRAFFIC);
+        let monitor = start(&folder);
+        let counted = |folder: &Folder| state(folder)["going"]["counted"].as_u64().unwrap_or_default();
+        wait_until("a test that loads", || counted(&folder) > 1_000_000);
+        monitor.signal("KILL");
+        assert_eq!(monitor.end().signal, Some(9));
+        let counted = counted(&folder);
+        let monitor = start(&folder);
+        assert_first(&folder, "failed", Some("interrupted"));
+        // The journal is written before the state.
+        wait_until("the end of the test in the state", || state(&folder)["going"].is_null());
+        let booked = state(&folder)["booked"].as_u64().unwrap();
+        assert!(booked >= counted, "{counted} were counted, {booked} booked");
+        monitor.signal("INT");
+        assert_eq!(monitor.end().code, Some(0));
+        assert_eq!(journal(&folder).len(), 1, "another test keeps the least gap");
+    });
 }
 
 #[test]
 fn a_dead_server_is_a_test_that_failed() {
-    let folder = folder_for("127.0.0.1:1", ANY_TRAFFIC);
-    let monitor = start(&folder);
-    assert_first(&folder, "failed", Some("unreachable"));
-    // The journal is written before the state.
-    wait_until("the try in the state", || state(&folder)["tries"].as_u64() == Some(1));
-    monitor.signal("TERM");
-    assert_eq!(monitor.end().code, Some(0));
+    on_own_host("a_dead_server_is_a_test_that_failed", || {
+        let folder = folder_for("127.0.0.1:1", ANY_TRAFFIC);
+        let monitor = start(&folder);
+        assert_first(&folder, "failed", Some("unreachable"));
+        // The journal is written before the state.
+        wait_until("the try in the state", || state(&folder)["tries"].as_u64() == Some(1));
+        monitor.signal("TERM");
+        assert_eq!(monitor.end().code, Some(0));
+    });
 }
 
 #[test]
 fn a_line_that_others_use_is_left_to_them() {
-    let server = Server::start(&[]);
-    let folder = folder_for(&server.name(), "[cross_traffic]\nlimit = \"5Mbit/s\"\nover = \"2s\"\n");
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-            let to = socket.local_addr().unwrap();
-            // 1000 packets of 1400 bytes a second: 11 Mbit/s.
-            while !done.load(Ordering::Relaxed) {
-                for _ in 0..10 {
-                    socket.send_to(&[0; 1400], to).unwrap();
+    on_own_host("a_line_that_others_use_is_left_to_them", || {
+        let server = Server::start(&[]);
+        let folder = folder_for(&server.name(), "[cross_traffic]\nlimit = \"5Mbit/s\"\nover = \"2s\"\n");
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+                let to = socket.local_addr().unwrap();
+                // 1000 packets of 1400 bytes a second: 11 Mbit/s.
+                while !done.load(Ordering::Relaxed) {
+                    for _ in 0..10 {
+                        socket.send_to(&[0; 1400], to).unwrap();
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
                 }
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            });
+            let began = Instant::now();
+            let monitor = start(&folder);
+            assert_first(&folder, "skipped", Some("cross_traffic"));
+            assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
+            assert!(journal(&folder)[0]["text"].as_str().unwrap().starts_with("lo carries "), "{:?}", journal(&folder));
+            done.store(true, Ordering::Relaxed);
+            drop(monitor);
         });
-        let began = Instant::now();
-        let monitor = start(&folder);
-        assert_first(&folder, "skipped", Some("cross_traffic"));
-        assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
-        assert!(journal(&folder)[0]["text"].as_str().unwrap().starts_with("lo carries "), "{:?}", journal(&folder));
-        done.store(true, Ordering::Relaxed);
-        drop(monitor);
     });
 }
 
 #[test]
 fn one_test_at_a_time_loads_an_interface() {
-    let place = if Path::new("/run/lock").is_dir() { "/run/lock".into() } else { std::env::temp_dir() };
-    let namespace = fs::metadata("/proc/thread-self/ns/net").unwrap().ino();
-    let lock = place.join(format!("rrul-{namespace}-lo.lock"));
-    let lock = File::options().write(true).create(true).truncate(false).open(lock).unwrap();
-    lock.lock().unwrap();
-    let server = Server::start(&[]);
-    let folder = folder_for(&server.name(), ANY_TRAFFIC);
-    let monitor = start(&folder);
-    assert_first(&folder, "skipped", Some("link_busy"));
-    let mut second = rrul(&folder, &["monitor", "m.toml"]);
-    second.env("RUST_BACKTRACE", "0");
-    end_of(second).complains(&["another monitor uses this folder"]);
-    drop(monitor);
-    // Who starts a test by hand waits for the monitor.
-    let by_hand = |more: &[&str]| {
-        let server = server.name();
-        rrul(&folder, &[&["run", &*server, "--plan", "short.toml", "-o", "run.rrul"], more].concat())
-    };
-    end_of(by_hand(&["--no-wait"])).complains(&["a monitor of this host runs a test over lo", "--no-wait"]);
-    assert!(!folder.file("run.rrul").exists());
-    let mut waiting = Running::start(by_hand(&[]));
-    waiting.wait_for("waiting: a monitor of this host runs a test over lo");
-    lock.unlock().unwrap();
-    let ended = waiting.end();
-    assert!(folder.file("run.rrul").is_file(), "{ended:#?}");
+    on_own_host("one_test_at_a_time_loads_an_interface", || {
+        let place = if Path::new("/run/lock").is_dir() { "/run/lock".into() } else { std::env::temp_dir() };
+        let namespace = fs::metadata("/proc/thread-self/ns/net").unwrap().ino();
+        let lock = place.join(format!("rrul-{namespace}-lo.lock"));
+        let lock = File::options().write(true).create(true).truncate(false).open(lock).unwrap();
+        lock.lock().unwrap();
+        let server = Server::start(&[]);
+        let folder = folder_for(&server.name(), ANY_TRAFFIC);
+        let monitor = start(&folder);
+        assert_first(&folder, "skipped", Some("link_busy"));
+        let mut second = rrul(&folder, &["monitor", "m.toml"]);
+        second.env("RUST_BACKTRACE", "0");
+        end_of(second).complains(&["another monitor uses this folder"]);
+        drop(monitor);
+        // Who starts a test by hand waits for the monitor.
+        let by_hand = |more: &[&str]| {
+            let server = server.name();
+            rrul(&folder, &[&["run", &*server, "--plan", "short.toml", "-o", "run.rrul"], more].concat())
+        };
+        end_of(by_hand(&["--no-wait"])).complains(&["a monitor of this host runs a test over lo", "--no-wait"]);
+        assert!(!folder.file("run.rrul").exists());
+        let mut waiting = Running::start(by_hand(&[]));
+        waiting.wait_for("waiting: a monitor of this host runs a test over lo");
+        lock.unlock().unwrap();
+        let ended = waiting.end();
+        assert!(folder.file("run.rrul").is_file(), "{ended:#?}");
+    });
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::lab::on_own_host;
 use crate::program::{Folder, Running, Server, rrul, skipped, wait_until};
 
 /// Alerts and dashboard.
@@ -86,63 +87,65 @@ fn prometheus_scrapes_a_monitor_and_answers_what_the_dashboard_asks() {
     if !is_there("prometheus", test) || !is_there("promtool", test) {
         return;
     }
-    let server = Server::start(&[]);
-    let folder = Folder::with_plan();
-    let (shown, own) = (free_port(), free_port());
-    folder.write(
-        "m.toml",
-        format!(
-            "server = \"{}\"\nbudget = \"none\"\nfamily = \"4\"\n[runs]\nplan = \"short.toml\"\n\
+    on_own_host(test, || {
+        let server = Server::start(&[]);
+        let folder = Folder::with_plan();
+        let (shown, own) = (free_port(), free_port());
+        folder.write(
+            "m.toml",
+            format!(
+                "server = \"{}\"\nbudget = \"none\"\nfamily = \"4\"\n[runs]\nplan = \"short.toml\"\n\
              [metrics]\nlisten = \"127.0.0.1:{shown}\"\n[cross_traffic]\nlimit = \"100Gbit/s\"\nover = \"1s\"\n",
-            server.name()
-        ),
-    );
-    folder.write(
-        "prometheus.yml",
-        format!(
-            "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: [\"{SHIPPED}/alerts.yml\"]\n\
+                server.name()
+            ),
+        );
+        folder.write(
+            "prometheus.yml",
+            format!(
+                "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: [\"{SHIPPED}/alerts.yml\"]\n\
              scrape_configs: [{{ job_name: rrul, static_configs: [{{ targets: [\"127.0.0.1:{shown}\"] }}] }}]\n"
-        ),
-    );
-    let _monitor = Running::start(rrul(&folder, &["monitor", "m.toml"]));
-    let mut command = Command::new("prometheus");
-    command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--log.level=warn"]);
-    command.arg(format!("--web.listen-address=127.0.0.1:{own}")).current_dir(folder.path());
-    let _prometheus = Running::start(command);
+            ),
+        );
+        let _monitor = Running::start(rrul(&folder, &["monitor", "m.toml"]));
+        let mut command = Command::new("prometheus");
+        command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--log.level=warn"]);
+        command.arg(format!("--web.listen-address=127.0.0.1:{own}")).current_dir(folder.path());
+        let _prometheus = Running::start(command);
 
-    wait_until("a full test in Prometheus", || {
-        !found(own, "rrul_run_valid{target=\"m\"} and on (instance) up == 1").is_empty()
-    });
-    // Light probes count after the full test alone, and are reported later than its result.
-    let mut metrics = String::new();
-    wait_until("light probes in the metrics", || {
-        metrics = page(shown, "/metrics").unwrap_or_default();
-        has_samples("rrul_probe_packets_total", &metrics)
-    });
-    let mut check = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    check.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
-    let said = check.wait_with_output().unwrap();
-    assert!(said.status.success(), "{}{metrics}", String::from_utf8_lossy(&said.stderr));
+        wait_until("a full test in Prometheus", || {
+            !found(own, "rrul_run_valid{target=\"m\"} and on (instance) up == 1").is_empty()
+        });
+        // Light probes count after the full test alone, and are reported later than its result.
+        let mut metrics = String::new();
+        wait_until("light probes in the metrics", || {
+            metrics = page(shown, "/metrics").unwrap_or_default();
+            has_samples("rrul_probe_packets_total", &metrics)
+        });
+        let mut check = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        check.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
+        let said = check.wait_with_output().unwrap();
+        assert!(said.status.success(), "{}{metrics}", String::from_utf8_lossy(&said.stderr));
 
-    let mut answered = 0;
-    for query in queries("m") {
-        // The test loads no page.
-        if has_samples(&query, &metrics) && !query.contains("score=\"web\"") {
-            wait_until(&query, || !found(own, &query).is_empty());
-            answered += 1;
-        } else {
-            found(own, &query);
+        let mut answered = 0;
+        for query in queries("m") {
+            // The test loads no page.
+            if has_samples(&query, &metrics) && !query.contains("score=\"web\"") {
+                wait_until(&query, || !found(own, &query).is_empty());
+                answered += 1;
+            } else {
+                found(own, &query);
+            }
         }
-    }
-    assert!(answered >= 9, "{answered} queries of the dashboard have an answer:\n{metrics}");
+        assert!(answered >= 9, "{answered} queries of the dashboard have an answer:\n{metrics}");
 
-    let rules = answer(own, "/api/v1/rules").unwrap();
-    let rules = rules["data"]["groups"][0]["rules"].as_array().unwrap();
-    assert!(rules.len() >= 6 && rules.iter().all(|rule| rule["health"] == "ok"), "{rules:?}");
-    assert!(rules.iter().all(|rule| rule["state"] == "inactive"), "{rules:?}");
+        let rules = answer(own, "/api/v1/rules").unwrap();
+        let rules = rules["data"]["groups"][0]["rules"].as_array().unwrap();
+        assert!(rules.len() >= 6 && rules.iter().all(|rule| rule["health"] == "ok"), "{rules:?}");
+        assert!(rules.iter().all(|rule| rule["state"] == "inactive"), "{rules:?}");
+    });
 }
