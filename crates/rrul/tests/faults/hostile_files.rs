@@ -27,6 +27,10 @@ impl Cost {
     /// Reads what a process has taken so far.
     fn read(&mut self, child: &Child) {
         let proc = format!("/proc/{}", child.id());
+        // For a moment a new process still has the memory of this one, which has made the file.
+        if !fs::read(format!("{proc}/cmdline")).is_ok_and(|words| words.starts_with(PROGRAM.as_bytes())) {
+            return;
+        }
         let (status, stat) = (fs::read_to_string(format!("{proc}/status")), fs::read_to_string(format!("{proc}/stat")));
         let (Ok(status), Ok(stat)) = (status, stat) else { return };
         let highest =
