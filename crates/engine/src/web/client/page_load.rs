@@ -75,7 +75,7 @@ struct Load {
     in_flight: RefCell<BTreeMap<u16, Rc<RefCell<Asked>>>>,
     /// Objects that the load event still waits for.
     left: Cell<usize>,
-    /// When the last of them was there, or was known not to come. Its task may be waited for longer, on a busy processor.
+    /// When the last of them was there, or was known not to come. A busy processor lets the load notice that later.
     settled: Cell<Option<TestTime>>,
     /// An object that the load event waits for could not be had.
     missing: Cell<bool>,
