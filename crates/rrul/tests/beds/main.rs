@@ -32,7 +32,7 @@ use rows::Rows;
 
 /// How many beds run side by side, of those that can. They mostly wait, and each has network namespaces of its own.
 /// One that fails while the machine is disturbed, which may be the others' doing, is measured again alone.
-const SIDE_BY_SIDE: usize = 10;
+const SIDE_BY_SIDE: usize = 8;
 
 /// A link, what is run over it, and the rows that come of it.
 pub(crate) struct Bed {
