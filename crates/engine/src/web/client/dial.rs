@@ -60,7 +60,7 @@ pub(super) enum Channel {
 /// What counts the bytes of a connection.
 enum Counts {
     Tcp(TcpStream),
-    Quic(quinn::Connection),
+    Quic(quinn::Connection, Endpoint),
 }
 
 /// A connection whose bytes are counted, whether or not it is ever fit for use.
@@ -73,13 +73,20 @@ impl Counted {
     pub(super) fn totals(&self, now: TestTime) -> Option<ConnectionTotals> {
         match &self.counts {
             Counts::Tcp(socket) => self.opened.tcp(socket, now),
-            Counts::Quic(connection) => Some(self.opened.quic(connection, now)),
+            Counts::Quic(connection, _) => Some(self.opened.quic(connection, now)),
         }
     }
 
     fn close(&self) {
-        if let Counts::Quic(connection) = &self.counts {
+        if let Counts::Quic(connection, _) = &self.counts {
             connection.close(0_u32.into(), b"");
+        }
+    }
+
+    pub(super) fn endpoint(&self) -> Option<Endpoint> {
+        match &self.counts {
+            Counts::Tcp(_) => None,
+            Counts::Quic(_, endpoint) => Some(endpoint.clone()),
         }
     }
 }
@@ -199,7 +206,7 @@ async fn over_quic(visitor: &Visitor, host: &str, witness: &dyn Witness) -> io::
     let connection = connecting.await?;
     let connect = clock.now().since(started);
     let opened = Opened { flow: spec.id, connection: number, started };
-    let counted = Rc::new(Counted { opened, counts: Counts::Quic(connection.clone()) });
+    let counted = Rc::new(Counted { opened, counts: Counts::Quic(connection.clone(), endpoint.clone()) });
     witness.opens(Rc::clone(&counted));
     let (mut driver, sender) =
         h3::client::new(h3_quinn::Connection::new(connection)).await.map_err(io::Error::other)?;

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 
+use quinn::Endpoint;
 use rrul_model::observation::{ConnectionTotals, WebObject};
 use rrul_model::page::HttpVersion;
 use rrul_model::time::TestTime;
@@ -116,6 +117,11 @@ impl Host {
 
     pub(super) fn part(&self) {
         self.made.borrow().iter().for_each(|dialled| dialled.part());
+    }
+
+    /// What answers for its connections of QUIC until the other end has heard of their end.
+    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
+        self.begun.borrow().iter().filter_map(|counted| counted.endpoint()).collect()
     }
 
     /// The outcome of its connections.

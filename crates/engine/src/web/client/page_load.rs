@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
+use quinn::Endpoint;
 use rrul_model::observation::{ConnectionTotals, Observation, PageLoad, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
 use rrul_model::units::ByteCount;
 use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::Visitor;
 use super::host::{Asked, Host};
@@ -21,6 +22,10 @@ const REFRESH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long connections are given to take leave.
 const PARTING: Duration = Duration::from_millis(10);
+
+/// How long connections of QUIC are given at most when a load has not come to its end: a server that has not heard of theirs sends
+/// on what was asked for.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How often it is noted what connections have carried.
 const COUNTING: Duration = Duration::from_millis(200);
@@ -62,7 +67,20 @@ pub async fn load(
     });
     // Everything that is still on its way at the end goes with the set.
     let tasks = LocalSet::new();
-    tasks.run_until(run(&load, times, stopped, loaded)).await
+    let (observed, outcome) = tasks.run_until(run(&load, times, stopped, loaded)).await;
+    let endpoints: Vec<Endpoint> = load.hosts.iter().flat_map(Host::endpoints).collect();
+    // Connections of TCP end with their sockets.
+    drop(tasks);
+    drop(load);
+    let farewell = async {
+        for endpoint in endpoints {
+            endpoint.wait_idle().await;
+        }
+    };
+    if outcome != PageLoad::COMPLETE {
+        let _ = timeout(FAREWELL, farewell).await;
+    }
+    observed
 }
 
 /// A load under way.
@@ -87,7 +105,7 @@ async fn run(
     times: Times,
     stopped: impl Future<Output = ()>,
     loaded: impl FnOnce(),
-) -> Vec<Observation> {
+) -> (Vec<Observation>, u8) {
     let mut stopped = std::pin::pin!(stopped);
     let clock = load.visitor.clock;
     let at =
@@ -133,7 +151,7 @@ async fn run(
     let counts = load.counts.borrow();
     let totals = load.hosts.iter().flat_map(|host| host.totals(parted));
     observed.extend(counts.iter().copied().chain(totals).map(Observation::from));
-    observed
+    (observed, outcome)
 }
 
 /// Notes now and then what the connections have carried until then: while a page loads, it comes in bursts.
