@@ -78,7 +78,7 @@ check: tools web ## format, lints, words, spelling and links, licenses and advis
 	scripts/links
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	@# The driver of clippy has just checked all crates. With its environment, documentation is made without checking them anew.
+	@# In the environment of clippy, cargo takes the crates that clippy has just checked, and need not check them once more.
 	RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver" CLIPPY_ARGS="-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__" \
 	    RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	$(CARGO) clippy -p rrul --no-default-features -- -D warnings

@@ -5,7 +5,7 @@
 //! the loopback interface with paced load, or over a virtual link.
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions, and a test may panic")]
 
-/// What measures this machine's own business, and so is not beside what computes (scripts/test).
+/// Tests that measure this host itself: nothing that computes runs beside them (scripts/test).
 mod alone {
     mod control_group;
     mod own_host;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
-use quinn::Endpoint;
 use rrul_model::observation::{ConnectionTotals, Observation, PageLoad, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::TestTime;
@@ -23,8 +22,8 @@ const REFRESH_PATIENCE: Duration = Duration::from_secs(5);
 /// How long connections are given to take leave.
 const PARTING: Duration = Duration::from_millis(10);
 
-/// How long connections of QUIC are given at most when a load has not come to its end: a server that has not heard of theirs sends
-/// on what was asked for.
+/// Most time in which packets of a server are answered with the end of their QUIC connection (RFC 9000 section 10.2.1), when a
+/// load has ended without all its objects: a server that has not heard of the end goes on sending them.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How often it is noted what connections have carried.
@@ -67,8 +66,9 @@ pub async fn load(
     });
     // Everything that is still on its way at the end goes with the set.
     let tasks = LocalSet::new();
-    let (observed, outcome) = tasks.run_until(run(&load, times, stopped, loaded)).await;
-    let endpoints: Vec<Endpoint> = load.hosts.iter().flat_map(Host::endpoints).collect();
+    let observed = tasks.run_until(run(&load, times, stopped, loaded)).await;
+    let owed = load.left.get() > 0;
+    let endpoints = if owed { load.hosts.iter().flat_map(Host::endpoints).collect() } else { Vec::new() };
     // Connections of TCP end with their sockets.
     drop(tasks);
     drop(load);
@@ -77,9 +77,7 @@ pub async fn load(
             endpoint.wait_idle().await;
         }
     };
-    if outcome != PageLoad::COMPLETE {
-        let _ = timeout(FAREWELL, farewell).await;
-    }
+    let _ = timeout(FAREWELL, farewell).await;
     observed
 }
 
@@ -105,7 +103,7 @@ async fn run(
     times: Times,
     stopped: impl Future<Output = ()>,
     loaded: impl FnOnce(),
-) -> (Vec<Observation>, u8) {
+) -> Vec<Observation> {
     let mut stopped = std::pin::pin!(stopped);
     let clock = load.visitor.clock;
     let at =
@@ -151,7 +149,7 @@ async fn run(
     let counts = load.counts.borrow();
     let totals = load.hosts.iter().flat_map(|host| host.totals(parted));
     observed.extend(counts.iter().copied().chain(totals).map(Observation::from));
-    (observed, outcome)
+    observed
 }
 
 /// Notes now and then what the connections have carried until then: while a page loads, it comes in bursts.
