@@ -139,7 +139,11 @@ test("every line is read where the pointer is, in every panel of the run", async
     const level = plot.levels[0];
     const line = level.lines[plot.lines.length - 1];
     const [first, step] = level.grids[line.g].even;
-    const value = Number(line.y.split(",")[Math.round((seconds - first) / step) - line.s]);
+    const values = line.y.split(",").flatMap((run) => {
+      const [value, times = 1] = run.split("*");
+      return new Array(Number(times)).fill(value);
+    });
+    const value = Number(values[Math.round((seconds - first) / step) - line.s]);
     const cells = figure.querySelectorAll("td.now");
     return [value, parseFloat(cells[cells.length - 1].textContent)];
   });

@@ -224,7 +224,7 @@ pub fn analyze(recording: &Recording) -> Analysis {
 }
 
 /// Who, when and what: what a recording says of itself.
-fn described(recording: &Recording) -> TestDescription {
+pub(crate) fn described(recording: &Recording) -> TestDescription {
     let header = &recording.header;
     // Another program's clock is not known.
     let clock = || ClientClock { host: header.client.host.clone(), origin: header.clocks.client_origin };
@@ -243,15 +243,15 @@ fn described(recording: &Recording) -> TestDescription {
 }
 
 /// Test packets that come back, with their fates.
-struct RoundTrips<'a> {
+pub(crate) struct RoundTrips<'a> {
     probes: Vec<ProbeFlow<'a>>,
-    judgement: Judgement<'a>,
-    flows: Vec<DelayFlow>,
+    pub(crate) judgement: Judgement<'a>,
+    pub(crate) flows: Vec<DelayFlow>,
 }
 
 impl<'a> RoundTrips<'a> {
     /// Reads them from a recording with this scored window, of which the observation lasted until `end`.
-    fn new(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
+    pub(crate) fn new(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
         let probes = join::probe_flows(recording);
         let nothing = Window { from: TestTime::ZERO, to: TestTime::ZERO };
         let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
@@ -268,13 +268,13 @@ impl<'a> RoundTrips<'a> {
     }
 
     /// Delays of all their packets.
-    fn pooled_delays(&self) -> PhaseDelays {
+    pub(crate) fn pooled_delays(&self) -> PhaseDelays {
         self.judgement.phase_delays(self.pooled().flat_map(|entry| &entry.series))
     }
 }
 
 /// Why the recording is not complete; `None` when it is.
-fn partial(recording: &Recording) -> Option<String> {
+pub(crate) fn partial(recording: &Recording) -> Option<String> {
     match &recording.end {
         Some(end) => end.partial.clone(),
         None => Some("the file is cut off, because rrul was killed or the disk was full".to_owned()),

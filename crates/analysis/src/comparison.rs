@@ -8,6 +8,7 @@
 //! - [`workload`]: whether runs did the same
 //! - [`difference`]: two groups in one figure; [`span`]: what its interval rests on; [`finding`]: what it amounts to
 
+pub(crate) mod compared_scores;
 pub mod competition;
 pub mod difference;
 mod figures;

@@ -12,7 +12,8 @@
 //! 3. [`metrics`]: one file a metric, in folders by concern; docs/metrics.md lists them; [`measured`]: all of them
 //! 4. [`validity_rules`]: whether the numbers deserve trust; [`scores`]: what they amount to, one file a score;
 //!    docs/scores.md lists them; [`scored`]: all of them
-//! 5. [`analysis`]: all that follows from one recording; [`comparison`]: several runs against each other
+//! 5. [`analysis`]: all that follows from one recording; [`comparison`]: several runs against each other; [`digest`]: what
+//!    of it is kept behind a recording
 //!
 //! Beside them: [`tuning`], what the steps of a tuning session say of a line and its shaper; [`summary`], the JSON, from whose types docs/metrics.md and docs/summary.schema.json are made.
 
@@ -24,6 +25,7 @@ pub mod by_direction;
 pub mod by_phase;
 pub mod clock_offset;
 pub mod comparison;
+pub mod digest;
 pub mod flow_label;
 pub mod live;
 pub mod measured;

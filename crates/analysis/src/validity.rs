@@ -1,7 +1,7 @@
 //! Whether the numbers of a recording deserve trust, with reasons that a user can act on.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The verdict over a whole recording: the worst of its reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 /// How well figures under load represent the loaded line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// The load is not known to have been the most that the line carries, or the recording is invalid.
@@ -33,7 +33,7 @@ pub enum Confidence {
 pub const PARTIAL: &str = "partial";
 
 /// How much a reason weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Does not change the verdict.

@@ -174,6 +174,9 @@ pub enum Line {
     /// A step of a tuning session, written when it has ended.
     Step(Box<TuningStep>),
     End(End),
+    /// Findings about the whole, which the program that recorded it may read again; others pass over it.
+    #[serde(skip_deserializing)]
+    Digest(serde_json::Value),
 }
 
 fn listed(header: &Header) -> Listed {
@@ -197,6 +200,8 @@ pub struct Recording {
     pub steps: Vec<TuningStep>,
     /// How it ended; `None` when it was cut short by force.
     pub end: Option<End>,
+    /// The findings of the program that recorded it, as they are written; only the same program understands them.
+    pub digest: Option<String>,
 }
 
 impl Recording {
@@ -215,7 +220,19 @@ impl Recording {
     ///
     /// # Errors
     /// As [`from_lines`](Self::from_lines), and when the text contains more.
-    pub fn from_lines_within(text: &str, mut budget: ReadingBudget) -> Result<Self, RecordingError> {
+    pub fn from_lines_within(text: &str, budget: ReadingBudget) -> Result<Self, RecordingError> {
+        Self::read(text, budget, None)
+    }
+
+    /// As [`from_lines_within`](Self::from_lines_within), with these tables alone where that is quicker.
+    ///
+    /// # Errors
+    /// As [`from_lines_within`](Self::from_lines_within), but for what is in other tables.
+    pub fn from_tables(text: &str, budget: ReadingBudget, tables: &[&str]) -> Result<Self, RecordingError> {
+        Self::read(text, budget, Some(tables))
+    }
+
+    fn read(text: &str, mut budget: ReadingBudget, tables: Option<&[&str]>) -> Result<Self, RecordingError> {
         #[derive(Deserialize)]
         struct Format {
             header: FormatName,
@@ -228,13 +245,14 @@ impl Recording {
         let mut frames = Vec::new();
         let mut steps = Vec::new();
         let mut end = None;
+        let mut digest = None;
         for (index, line) in text.split_inclusive('\n').enumerate() {
             let whole = line.ends_with('\n');
             let line = line.trim();
             if line.is_empty() {
                 continue;
             }
-            let fast = header.is_some().then(|| frame_text::frame(line)).flatten();
+            let fast = header.is_some().then(|| frame_text::frame(line, tables)).flatten();
             if let Some(frame) = fast {
                 budget.take(&frame.tables)?;
                 frames.push(frame);
@@ -247,6 +265,10 @@ impl Recording {
                 if ![FORMAT, FORMER_FORMAT].contains(&format.header.format.as_str()) {
                     return Err(RecordingError::UnknownFormat(format.header.format));
                 }
+            }
+            if let Some(findings) = line.strip_prefix("{\"digest\":").and_then(|rest| rest.strip_suffix('}')) {
+                digest = Some(findings.to_owned());
+                continue;
             }
             let known =
                 ["{\"header\"", "{\"frame\"", "{\"step\"", "{\"end\""].iter().any(|kind| line.starts_with(kind));
@@ -265,7 +287,7 @@ impl Recording {
                 }
                 Ok(Some(Line::Step(step))) => steps.push(*step),
                 Ok(Some(Line::End(found))) => end = Some(found),
-                Ok(None) => {}
+                Ok(None | Some(Line::Digest(_))) => {}
                 Err(_) if !whole => break,
                 Err(source) => return Err(RecordingError::Line { line: index + 1, source }),
             }
@@ -275,7 +297,7 @@ impl Recording {
         if let Some(flow) = header.flows.iter().find(|flow| !numbers.insert(flow.id)) {
             return Err(RecordingError::SharedNumber(flow.id));
         }
-        Ok(Self { steps, ..Self::new(header, frames, end) })
+        Ok(Self { steps, digest, ..Self::new(header, frames, end) })
     }
 
     /// A recording of these lines: phases and flows end when they did, where the load was ended early or phase `after` did not
@@ -296,7 +318,7 @@ impl Recording {
                 flow.window.to = flow.window.to.min(ended).max(flow.window.from);
             }
         }
-        Self { header, frames, steps: Vec::new(), end }
+        Self { header, frames, steps: Vec::new(), end, digest: None }
     }
 
     /// The window of a phase; `None` when the plan does not have it.

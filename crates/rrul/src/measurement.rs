@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
+use rrul_analysis::digest::Digest;
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::{MemoryRecorder, PlaceInLine, RunObserver, RunOptions, run};
 use rrul_engine::scheduling;
@@ -14,7 +15,7 @@ use rrul_model::time::TestTime;
 use crate::failure::Failure;
 use crate::live_screen::terminal;
 use crate::progress::Progress;
-use crate::store::Writer;
+use crate::store::{Writer, append_digest};
 
 /// A test that has been run.
 pub(crate) struct Measurement {
@@ -48,6 +49,9 @@ pub(crate) fn measure(
     // What was measured is safe before anything is made of it.
     let path = writer.finish();
     let analysis = analyze(&recording);
+    if let (Ok(path), Some(digest)) = (&path, Digest::new(&recording, &analysis)) {
+        append_digest(path, &digest);
+    }
     Ok(Measurement { recording, analysis, path })
 }
 

@@ -13,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use rrul_analysis::digest::{self, Digest};
 use rrul_model::reading_budget::ReadingBudget;
 use rrul_model::recording::{Line, Recording, RecordingError};
 
@@ -139,6 +140,18 @@ fn frame_of(line: &Line) -> io::Result<Vec<u8>> {
     compressor.compress(&text)
 }
 
+/// Writes a digest behind a recording, which can do without: where that fails, the file is as it was.
+pub(crate) fn append_digest(path: &Path, digest: &Digest) {
+    let append = || -> io::Result<()> {
+        let frame = frame_of(&Line::Digest(serde_json::to_value(digest)?))?;
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        let whole = file.metadata()?.len();
+        file.write_all(&frame).or_else(|error| file.set_len(whole).and(Err(error)))
+    };
+    // Without it the same is computed again.
+    let _ = append();
+}
+
 /// Gives the file `part` the name `path` and takes its old one by `remove`; why that stayed, should it stay.
 fn give_name(
     part: &Path,
@@ -183,10 +196,25 @@ fn free_name(stem: &str) -> PathBuf {
 
 /// Reads a recording: whole, cut off, or without the frames that are damaged; or a file of Flent, known by its content.
 pub(crate) fn read(path: &Path) -> Result<Recording, Failure> {
-    match content(path)? {
-        Content::Imported(recording) => Ok(*recording),
-        Content::Lines(text, budget) => Recording::from_lines_within(&text, budget).map_err(unreadable(path)),
-    }
+    content(path)?.recording(path)
+}
+
+/// What `by_digest` makes of a recording with a digest of this program, of which only these tables are read. Without one, or where
+/// it makes nothing of it, what `by_all` makes of the whole.
+pub(crate) fn read_tables<T>(
+    path: &Path,
+    tables: &[&str],
+    by_digest: impl FnOnce(&Recording) -> Option<T>,
+    by_all: impl FnOnce(&Recording) -> T,
+) -> Result<T, Failure> {
+    let (text, budget) = match content(path)? {
+        Content::Lines(text, budget) if digest::is_behind(&text) => (text, budget),
+        other => return other.recording(path).map(|recording| by_all(&recording)),
+    };
+    let recording = Recording::from_tables(&text, budget, tables).map_err(unreadable(path))?;
+    // It is as large as the recording.
+    drop(text);
+    by_digest(&recording).map_or_else(|| Ok(by_all(&read(path)?)), Ok)
 }
 
 fn unreadable(path: &Path) -> impl Fn(RecordingError) -> Failure {
@@ -197,6 +225,15 @@ fn unreadable(path: &Path) -> impl Fn(RecordingError) -> Failure {
 enum Content {
     Imported(Box<Recording>),
     Lines(String, ReadingBudget),
+}
+
+impl Content {
+    fn recording(self, path: &Path) -> Result<Recording, Failure> {
+        match self {
+            Self::Imported(recording) => Ok(*recording),
+            Self::Lines(text, budget) => Recording::from_lines_within(&text, budget).map_err(unreadable(path)),
+        }
+    }
 }
 
 fn content(path: &Path) -> Result<Content, Failure> {

@@ -31,6 +31,8 @@ pub struct Chart {
 pub(crate) enum Draw {
     /// Panels over the time of each run.
     OverTime(fn(&Analysis, &Scene<'_>) -> Shown),
+    /// Its own page, from no more of each run than [`rrul_analysis::digest::delays`] gives.
+    Delays(fn(&[&Analysis], &Theme) -> Drawing),
     /// Its own page.
     Runs(fn(&[&Analysis], &Theme) -> Drawing),
 }
@@ -56,6 +58,11 @@ impl Chart {
         }
     }
 
+    /// Whether [`rrul_analysis::digest::delays`] is enough for it.
+    pub fn shows_only_delays(&self) -> bool {
+        matches!(self.draw, Draw::Delays(_))
+    }
+
     /// The chart of these runs.
     ///
     /// # Errors
@@ -67,7 +74,7 @@ impl Chart {
         }
         Ok(match self.draw {
             Draw::OverTime(show) => time_chart::draw(runs, theme, show),
-            Draw::Runs(draw) => draw(runs, theme),
+            Draw::Delays(draw) | Draw::Runs(draw) => draw(runs, theme),
         })
     }
 }

@@ -31,7 +31,7 @@ pub use self::history::history_report;
 use self::markup::Markup;
 use self::numbers::Numbers;
 use self::palette::Palette;
-use self::plot::Plot;
+use self::plot::{Plot, ShownPhase};
 pub use self::reported_run::ReportedRun;
 use self::run_part::RunPart;
 use self::threads::joined;
@@ -58,8 +58,32 @@ struct Data<'a> {
     time: [f64; 2],
     /// Family, sample, and its width at 100 pixels, regular and semibold, in the font that drawings were measured with.
     font: (&'static str, &'static str, f64, f64),
-    plots: Vec<&'a Plot>,
+    /// Phases of a run, each list once.
+    phases: Vec<&'a [ShownPhase]>,
+    plots: Vec<NumberedPlot<'a>>,
     drawings: Vec<&'a serde_json::Value>,
+}
+
+/// A plot, and the place of its phases in the list.
+#[derive(Debug, Serialize)]
+struct NumberedPlot<'a> {
+    phases: usize,
+    #[serde(flatten)]
+    plot: &'a Plot,
+}
+
+/// These plots, with the lists of phases that they have.
+fn numbered<'a>(plots: impl Iterator<Item = &'a Plot>) -> (Vec<&'a [ShownPhase]>, Vec<NumberedPlot<'a>>) {
+    let mut lists: Vec<&[ShownPhase]> = Vec::new();
+    let number = |plot: &'a Plot| {
+        let phases = lists.iter().position(|known| *known == plot.phases).unwrap_or_else(|| {
+            lists.push(&plot.phases);
+            lists.len() - 1
+        });
+        NumberedPlot { phases, plot }
+    };
+    let plots = plots.map(number).collect();
+    (lists, plots)
 }
 
 /// Family, sample and its widths.
@@ -123,12 +147,14 @@ pub fn report(runs: &[ReportedRun<'_>]) -> Result<String, ViewError> {
     reading::write(&mut body);
 
     let time = whole_time_axis(&analyses);
-    let plots = together.iter().chain(parts.iter().flat_map(|part| &part.groups));
+    let groups = together.iter().chain(parts.iter().flat_map(|part| &part.groups));
+    let (phases, plots) = numbered(groups.flat_map(|group| &group.panels).map(|panel| &panel.plot));
     let data = Data {
         colours: palette.pairs(),
         time: [time.min, time.max],
         font: font_measured(),
-        plots: plots.flat_map(|group| &group.panels).map(|panel| &panel.plot).collect(),
+        phases,
+        plots,
         drawings: drawn_together
             .iter()
             .chain(parts.iter().flat_map(|part| &part.drawings))

@@ -18,7 +18,7 @@ export interface LineLook {
   d: 0 | 1 | 2;
 }
 
-/** Values on a grid, with commas between them. */
+/** Values on a grid, with commas between them; `18*3` is three times 18. */
 export interface Written {
   g: number;
   s: number;
@@ -30,8 +30,12 @@ export interface LevelData {
   y: [number, number, number];
   grids: GridData[];
   lines: Written[];
+  /** None where they follow from the lines that stand on each other. */
   bands: [Written, Written][];
 }
+
+/** Name, from when to when, and the color behind it. */
+export type Phase = [string, number, number, number | null];
 
 export interface Plot {
   title: string;
@@ -39,8 +43,7 @@ export interface Plot {
   log: boolean;
   height: number;
   rows: string[];
-  /** Name, from when to when, and the color behind it. */
-  phases: [string, number, number, number | null][];
+  phases: Phase[];
   lines: LineLook[];
   bands: { c: number; o: number }[];
   /** Whether lines stand on each other: then each is worth the height of its band. */
@@ -77,9 +80,17 @@ export interface Data {
   drawings: unknown[];
 }
 
+/** As it is written: with each list of phases once. */
+interface WrittenData extends Omit<Data, "plots"> {
+  phases: Phase[][];
+  plots: (Omit<Plot, "phases"> & { phases: number })[];
+}
+
 /** The data of this page. */
 export function read(): Data {
-  return JSON.parse(document.getElementById("data")?.textContent ?? "{}") as Data;
+  const written = JSON.parse(document.getElementById("data")?.textContent ?? "{}") as WrittenData;
+  const plots = written.plots.map((plot) => ({ ...plot, phases: written.phases[plot.phases] ?? [] }));
+  return { ...written, plots };
 }
 
 /** A grid as something that can be asked. */
@@ -106,20 +117,41 @@ export function places(grid: GridData): Places {
   return { at: (place) => each[place] ?? NaN, index, count: each.length };
 }
 
+/** Values and gaps out of their text. */
+function values(written: string): (number | null)[] {
+  const pieces = written === "" ? [] : written.split(",");
+  return pieces.flatMap((piece) => {
+    const [text = "", times = "1"] = piece.split("*");
+    return new Array<number | null>(Number(times)).fill(text === "" ? null : Number(text));
+  });
+}
+
 /** A level, read. */
-export function level(data: LevelData): Level {
+export function level(data: LevelData, plot: Plot): Level {
   const grids = data.grids.map(places);
   const points = (written: Written): Points => {
     const grid = grids[written.g];
     if (grid === undefined) throw new Error(`there is no grid ${written.g}`);
-    const values = written.y === "" ? [] : written.y.split(",").map((text) => (text === "" ? null : Number(text)));
-    return { grid, start: written.s, values };
+    return { grid, start: written.s, values: values(written.y) };
   };
-  return {
-    y: data.y,
-    lines: data.lines.map(points),
-    bands: data.bands.map(([low, high]) => [points(low), points(high)]),
-  };
+  const lines = data.lines.map(points);
+  const written = data.bands.map(([low, high]): [Points, Points] => [points(low), points(high)]);
+  const bands = plot.stacked && written.length === 0 ? stacked(lines.slice(0, plot.bands.length)) : written;
+  return { y: data.y, lines, bands };
+}
+
+/** The bands of lines that stand on each other: each from the nearest line below that has a value there, or from nought. */
+function stacked(lines: Points[]): [Points, Points][] {
+  const below = new Map<number, number>();
+  return lines.map((line) => {
+    const low = line.values.map((value, index) => {
+      const place = line.start + index;
+      const from = below.get(place) ?? 0;
+      if (value !== null) below.set(place, value);
+      return value === null ? null : from;
+    });
+    return [{ ...line, values: low }, line];
+  });
 }
 
 /** The value at a moment; null without one. */

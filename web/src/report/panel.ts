@@ -41,7 +41,7 @@ export class Panel {
     private readonly plot: Plot,
     private readonly shared: Shared,
   ) {
-    this.levels = plot.levels.map(level);
+    this.levels = plot.levels.map((data) => level(data, plot));
     box.replaceChildren();
     const part = (name: string) => {
       const made = document.createElement("div");

@@ -11,6 +11,7 @@ use rrul_model::phase::Phase;
 use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
+use super::compared_scores::ComparedScores;
 use super::metric::ComparedMetric;
 use crate::analysis::Analysis;
 use crate::packets::probe_pool::pooled;
@@ -51,13 +52,12 @@ pub(crate) struct Resamples {
 /// All figures of a run that were measured.
 pub(crate) type Figures = BTreeMap<ComparedMetric, Figure>;
 
-/// Those of an analysis; `seed` is the run's own.
-pub(crate) fn figures(analysis: &Analysis, seed: u64) -> Figures {
-    let scores = &analysis.scores;
+/// Those of an analysis, whose scores are these; `seed` is the run's own.
+pub(crate) fn figures(analysis: &Analysis, scores: &ComparedScores, seed: u64) -> Figures {
     let mut found = Found { figures: Figures::new(), analysis, seed };
     found.delays();
     found.loss();
-    found.pages(scores.web.as_ref().map(|score| score.relative_speed));
+    found.pages(scores.web_speed);
     found.connects();
     for (direction, rate, evenness) in [
         (Direction::Down, ComparedMetric::Download, ComparedMetric::EvennessDown),
@@ -66,11 +66,11 @@ pub(crate) fn figures(analysis: &Analysis, seed: u64) -> Figures {
         found.goodput(direction, rate);
         found.evenness(direction, evenness);
     }
-    found.put(ComparedMetric::CallOpinion, scores.voip_mos.as_ref().and_then(|opinion| opinion.worst), None);
+    found.put(ComparedMetric::CallOpinion, scores.call_opinion, None);
     let composite = scores.composite.as_ref();
     found.put(ComparedMetric::CompositeScore, composite.map(|score| score.total), None);
     found.name_parts(ComparedMetric::CompositeScore, composite.iter().flat_map(|score| &score.missing));
-    found.put(ComparedMetric::Responsiveness, scores.responsiveness.as_ref().map(|score| score.rpm), None);
+    found.put(ComparedMetric::Responsiveness, scores.responsiveness, None);
     found.put(ComparedMetric::Lookup, slowest_lookup(analysis), None);
     found.name_parts(ComparedMetric::Lookup, analysis.name_lookups.groups.iter().map(|group| &group.kind));
     found.figures

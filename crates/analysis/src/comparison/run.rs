@@ -5,6 +5,7 @@ use rrul_model::recording::Recording;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::compared_scores::ComparedScores;
 use super::figures::{Figures, figures};
 use super::workload::Workload;
 use crate::analysis::Analysis;
@@ -42,12 +43,21 @@ pub struct ComparedRun {
 impl ComparedRun {
     /// Creates the run of a recording, from its analysis and the name of its file.
     pub fn from_recording(file: &str, recording: &Recording, analysis: &Analysis) -> Self {
+        Self::with_scores(file, recording, analysis, &ComparedScores::new(&analysis.scores))
+    }
+
+    /// The same, of an analysis without scores, which are these.
+    pub(crate) fn with_scores(file: &str, recording: &Recording, analysis: &Analysis, scores: &ComparedScores) -> Self {
         let client = recording.header.client.host.clone();
-        Self { client, ..Self::new(file, Workload::from_recording(recording), analysis) }
+        Self { client, ..Self::known(file, Workload::from_recording(recording), analysis, scores) }
     }
 
     /// Creates the run of an analysis, of a file with this workload, by an unknown client.
     pub fn new(file: &str, workload: Workload, analysis: &Analysis) -> Self {
+        Self::known(file, workload, analysis, &ComparedScores::new(&analysis.scores))
+    }
+
+    fn known(file: &str, workload: Workload, analysis: &Analysis, scores: &ComparedScores) -> Self {
         let fingerprint = fingerprint(analysis);
         let weighs = |reason: &&Reason| reason.severity != Severity::Info;
         Self {
@@ -60,7 +70,7 @@ impl ComparedRun {
             verdict: analysis.validity.verdict,
             partial: analysis.test.partial.clone(),
             reasons: analysis.validity.reasons.iter().filter(weighs).cloned().collect(),
-            figures: figures(analysis, fingerprint),
+            figures: figures(analysis, scores, fingerprint),
             fingerprint,
         }
     }

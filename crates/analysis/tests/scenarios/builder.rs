@@ -57,7 +57,7 @@ impl Scenario {
         let frame = |point, number| Frame { point, number, dropped: 0, tables: Tables::default(), events: Vec::new() };
         let frames = (0..=20).flat_map(|number| [frame(Client, number), frame(Server, number)]).collect();
         let end = Some(End { at: TestTime(20 * SECOND), partial: None, ..End::default() });
-        let mut scenario = Self { recording: Recording { header, frames, steps: Vec::new(), end } };
+        let mut scenario = Self { recording: Recording { header, frames, steps: Vec::new(), end, digest: None } };
         scenario.processor(Client, |_| (10, 0));
         scenario.processor(Server, |_| (10, 0));
         scenario

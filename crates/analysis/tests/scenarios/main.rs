@@ -9,6 +9,7 @@ mod classes;
 mod comparison;
 mod connections;
 mod delay;
+mod digest;
 mod estimated_octets;
 mod goodput;
 mod headlines;

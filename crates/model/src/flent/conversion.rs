@@ -72,7 +72,7 @@ pub(super) fn recording(mut document: Document) -> Result<Recording, FlentError>
         frame(ObservationPoint::Server, observed.server, observed.server_events),
     ];
     let at = phases.end.max(last) + WAITED;
-    Ok(Recording { header, frames, steps: Vec::new(), end: Some(End { at, ..End::default() }) })
+    Ok(Recording { header, frames, steps: Vec::new(), end: Some(End { at, ..End::default() }), digest: None })
 }
 
 /// `Flent 2.3.0`.

@@ -33,6 +33,7 @@ pub(crate) fn recording() -> Recording {
         header: header(),
         frames: vec![client_frame(), server_frame()],
         steps: Vec::new(),
+        digest: None,
         end: Some(End {
             at: TestTime(70 * SECOND),
             partial: Some("stopped by the user".into()),

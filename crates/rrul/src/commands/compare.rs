@@ -6,6 +6,8 @@ use rrul_analysis::analyze;
 use rrul_analysis::comparison::Comparison;
 use rrul_analysis::comparison::group::GroupKey;
 use rrul_analysis::comparison::run::ComparedRun;
+use rrul_analysis::digest::{COMPARED_TABLES, compared_run};
+use rrul_model::recording::Recording;
 use rrul_view::text_comparison;
 
 use crate::arguments::CompareArguments;
@@ -40,6 +42,6 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<ComparedRun>, Failure> {
 
 fn read_one(file: &Path) -> Result<ComparedRun, Failure> {
     let name = file.display().to_string();
-    let recording = store::read(file)?;
-    Ok(ComparedRun::from_recording(&name, &recording, &analyze(&recording)))
+    let by_all = |recording: &Recording| ComparedRun::from_recording(&name, recording, &analyze(recording));
+    store::read_tables(file, &COMPARED_TABLES, |recording| compared_run(&name, recording), by_all)
 }

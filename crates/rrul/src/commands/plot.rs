@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use rrul_analysis::digest::{DELAY_TABLES, delays};
 use rrul_analysis::{Analysis, analyze};
 use rrul_view::drawing::svg::{Renderer, with_renderer};
 use rrul_view::{Chart, Theme, ViewError, chart_named, charts};
@@ -32,7 +33,12 @@ pub(crate) fn execute(arguments: &PlotArguments) -> Result<Outcome, Failure> {
     let place = |otherwise: String| arguments.output.clone().unwrap_or_else(|| PathBuf::from(otherwise));
     // The chart library is loaded while recordings are read.
     std::thread::scope(|scope| {
-        let reading = scope.spawn(move || together::of_each(&arguments.files, |file| Ok(analyze(&store::read(file)?))));
+        let reading = scope.spawn(move || {
+            together::of_each(&arguments.files, |file| match chart {
+                Some(chart) if chart.shows_only_delays() => store::read_tables(file, &DELAY_TABLES, delays, analyze),
+                _ => Ok(analyze(&store::read(file)?)),
+            })
+        });
         with_renderer(|renderer| {
             let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok(read.and_then(|analyses| {

@@ -149,3 +149,52 @@ fn a_recording_of_the_first_format_is_still_shown() {
         assert!(shown.stdout.contains(words), "no \"{words}\" in: {}", shown.stdout);
     }
 }
+
+#[test]
+fn charts_of_delays_and_comparisons_are_the_same_with_a_digest_and_without() {
+    let server = Server::start(&[]);
+    let folder = Folder::with_plan();
+    end_of(run_short(&folder, &server.name(), &["--set", "load=1s"]));
+    let octets = fs::read(folder.file("out.rrul")).unwrap();
+    let mut begins = vec![0];
+    while let Some(begin) = begins.last().copied().filter(|begin| *begin < octets.len()) {
+        begins.push(begin + zstd::zstd_safe::find_frame_compressed_size(&octets[begin..]).unwrap());
+    }
+    let last = begins[begins.len() - 2];
+    let digest = String::from_utf8(zstd::decode_all(&octets[last..]).unwrap()).unwrap();
+    assert!(digest.starts_with("{\"digest\":{") && digest.contains("\"severity\":\"info\""), "{digest}");
+    let with = |octets: &[u8], digest: &str| [octets, &zstd::encode_all(digest.as_bytes(), 3).unwrap()].concat();
+    let judged = digest.replace("\"severity\":\"info\"", "\"severity\":\"invalid\"");
+    // What was damaged afterwards is not what was judged.
+    let mut damaged = octets[..last].to_vec();
+    damaged[begins[2] + 20] ^= 0x10;
+    let names = ["out", "without", "judged", "other", "damaged", "damaged_without"];
+    folder.write("without.rrul", &octets[..last]);
+    folder.write("judged.rrul", with(&octets[..last], &judged));
+    // One that another program wrote.
+    folder.write("other.rrul", with(&octets[..last], &judged.replace("\"program\":\"", "\"program\":\"9")));
+    folder.write("damaged.rrul", with(&damaged, &digest));
+    folder.write("damaged_without.rrul", &damaged);
+    for chart in ["ecdf", "ccdf", "box", "qq"] {
+        let [out, without, judged, other, damaged, damaged_without] = names.map(|name| {
+            let mut command = Command::new(PROGRAM);
+            command.arg("plot").arg(folder.file(&format!("{name}.rrul"))).args(["--chart", chart, "--force", "-o"]);
+            command.arg(folder.file("chart.svg"));
+            let ended = end_of(command);
+            assert_eq!(ended.code, Some(0), "{ended:#?}");
+            fs::read_to_string(folder.file("chart.svg")).unwrap()
+        });
+        assert!(out == without && out == other, "{chart}");
+        assert!(judged != out, "{chart}: the digest is not used");
+        assert!(damaged != out && damaged == damaged_without, "{chart} of a damaged recording");
+    }
+    let [out, without, judged, other, damaged, damaged_without] = names.map(|name| {
+        fs::copy(folder.file(&format!("{name}.rrul")), folder.file("one.rrul")).unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(folder.path()).args(["compare", "--json", "without.rrul", "one.rrul"]);
+        end_of(command).stdout
+    });
+    assert!(out.contains("loaded_delay_p50") && out == without && out == other, "{out}");
+    assert!(judged != out, "the digest is not used");
+    assert!(damaged != out && damaged == damaged_without);
+}

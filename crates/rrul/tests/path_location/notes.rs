@@ -46,7 +46,13 @@ impl Notes {
         let points = [ObservationPoint::Client, ObservationPoint::Server];
         let frames = (0..frames()).flat_map(|number| points.map(|point| frame(point, number as u32))).collect();
         Self {
-            recording: Recording { header, frames, steps: Vec::new(), end: Some(End { at: ALL.to, ..End::default() }) },
+            recording: Recording {
+                header,
+                frames,
+                steps: Vec::new(),
+                end: Some(End { at: ALL.to, ..End::default() }),
+                digest: None,
+            },
         }
     }
 

@@ -45,6 +45,7 @@ pub fn history_report(name: &str, runs: &[PastRun]) -> Result<String, ViewError>
         colours: palette.pairs(),
         time: [0.0, 1.0],
         font: font_measured(),
+        phases: Vec::new(),
         plots: Vec::new(),
         drawings: drawn.iter().map(|drawing| &drawing.option).collect(),
     };

@@ -40,6 +40,9 @@ fn significant(value: f64, figures: i32) -> f64 {
     if decimals >= 0 { (value * power).round() / power } else { (value / power).round() * power }
 }
 
+/// A phase: name, from when to when in seconds, and the number of the color behind it; none behind the load.
+pub(crate) type ShownPhase = (&'static str, Figure, Figure, Option<usize>);
+
 /// A panel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Plot {
@@ -52,8 +55,9 @@ pub(crate) struct Plot {
     pub(crate) height: u32,
     /// Names of rows from the top, in the place of a vertical axis.
     pub(crate) rows: Vec<String>,
-    /// Phases: name, from when to when in seconds, and the number of the color behind them; none behind the load.
-    pub(crate) phases: Vec<(&'static str, Figure, Figure, Option<usize>)>,
+    /// Written once for all panels of a run.
+    #[serde(skip)]
+    pub(crate) phases: Vec<ShownPhase>,
     /// The first at the back.
     pub(crate) lines: Vec<LineLook>,
     pub(crate) bands: Vec<BandLook>,
@@ -116,7 +120,7 @@ pub(crate) struct Level {
     /// Horizontal places, seconds, that lines and bands share.
     pub(crate) grids: Vec<Grid>,
     pub(crate) lines: Vec<Values>,
-    /// Of each band the lower ends, and the upper.
+    /// Of each band the lower ends, and the upper; none where they follow from the lines that stand on each other.
     pub(crate) bands: Vec<[Values; 2]>,
 }
 
@@ -126,7 +130,7 @@ pub(crate) struct Values {
     pub(crate) g: usize,
     /// Place of the first on it.
     pub(crate) s: usize,
-    /// The values with commas between them, in which a gap takes no more than its comma.
+    /// The values with commas between them, in which a gap takes no more than its comma. `18*3` is three times 18.
     pub(crate) y: String,
 }
 
@@ -186,7 +190,7 @@ impl Plot {
     }
 }
 
-fn phase(entry: &PhaseWindow, palette: &Palette) -> (&'static str, Figure, Figure, Option<usize>) {
+fn phase(entry: &PhaseWindow, palette: &Palette) -> ShownPhase {
     let PhaseWindow { phase, window } = entry;
     let shade = Theme::LIGHT.phase_shade(*phase).map(|colour| palette.number(colour));
     (phase.name(), Figure(window.from.seconds()), Figure(window.to.seconds()), shade)
@@ -204,6 +208,19 @@ fn is_stacked(panel: &TimePanel) -> bool {
         && panel.areas.iter().zip(&panel.lines).all(ends_in_its_line)
 }
 
+/// Whether each band of a stacked panel also begins at the line below it: the nearest that has a value there, or nought.
+fn follows_from_lines(panel: &TimePanel) -> bool {
+    let length = panel.areas.first().map_or(0, |area| area.range.len());
+    let mut below = vec![0.0; length];
+    let begins_below = |area: &Area| {
+        area.range.len() == length
+            && area.range.iter().zip(&mut below).all(|((_, ends), below)| {
+                ends.is_none_or(|(low, high)| low.total_cmp(&std::mem::replace(below, high)).is_eq())
+            })
+    };
+    is_stacked(panel) && panel.areas.iter().all(begins_below)
+}
+
 impl Level {
     fn of(panel: &TimePanel, vertical: &Vertical) -> Self {
         let Vertical { axis, size, scale, .. } = *vertical;
@@ -219,7 +236,7 @@ impl Level {
             let (g, s, values) = placed(&mut level.grids, &line.points);
             level.lines.push(Values { g, s, y: joined(values.into_iter().map(written)) });
         }
-        for area in &panel.areas {
+        for area in panel.areas.iter().filter(|_| !follows_from_lines(panel)) {
             let (g, s, ends) = placed(&mut level.grids, &area.range);
             let end = |pick: fn((f64, f64)) -> f64| Values {
                 g,
@@ -232,8 +249,14 @@ impl Level {
     }
 }
 
+/// Values with commas between them, runs of one value as that and how often where this is shorter.
 fn joined(values: impl Iterator<Item = String>) -> String {
-    values.collect::<Vec<_>>().join(",")
+    let values: Vec<String> = values.collect();
+    let run = |run: &[String]| {
+        let (all, short) = (run.join(","), format!("{}*{}", run[0], run.len()));
+        if short.len() < all.len() { short } else { all }
+    };
+    values.chunk_by(|one, other| one == other).map(run).collect::<Vec<_>>().join(",")
 }
 
 /// A value to three significant figures, or more where that would be seen on an axis of this length.
@@ -276,6 +299,8 @@ fn even(places: &[f64]) -> Option<Grid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawing::figure::Fill;
+    use crate::panels::time_panel::Quantity;
 
     #[test]
     fn figures_are_short_and_gaps_stay_gaps() {
@@ -306,6 +331,45 @@ mod tests {
         ] {
             assert_eq!(short(value, length), text, "{value} on {length}");
         }
+    }
+
+    #[test]
+    fn runs_of_one_value_are_written_once() {
+        let values = |text: &str| joined(text.split(',').map(str::to_owned));
+        for (all, short) in
+            [("0,0,0,0,18.5,18.5,3", "0*4,18.5*2,3"), ("1,1,2,,,3", "1,1,2,,,3"), ("1,,,,,,2", "1,*5,2")]
+        {
+            assert_eq!(values(all), short);
+        }
+    }
+
+    #[test]
+    fn bands_that_follow_from_lines_are_left_out() {
+        let line = |values: [Option<f64>; 3]| TimeLine {
+            name: String::new(),
+            points: [0.0, 1.0, 2.0].into_iter().zip(values).collect(),
+            colour: "",
+            width: 1.0,
+            dash: Dash::Solid,
+            figures: Vec::new(),
+        };
+        let area = |ends: [Option<(f64, f64)>; 3]| Area {
+            range: [0.0, 1.0, 2.0].into_iter().zip(ends).collect(),
+            fill: Fill { colour: "", opacity: 1.0 },
+        };
+        let mut panel = TimePanel::new("", Quantity::Rate, "", 100.0);
+        panel.lines = vec![
+            line([Some(1.0), None, Some(2.0)]),
+            line([Some(3.0), Some(4.0), Some(5.0)]),
+            line([Some(9.0), Some(9.0), Some(9.0)]),
+        ];
+        panel.areas = vec![
+            area([Some((0.0, 1.0)), None, Some((0.0, 2.0))]),
+            area([Some((1.0, 3.0)), Some((0.0, 4.0)), Some((2.0, 5.0))]),
+        ];
+        assert!(is_stacked(&panel) && follows_from_lines(&panel));
+        panel.areas[1].range[1].1 = Some((0.5, 4.0));
+        assert!(is_stacked(&panel) && !follows_from_lines(&panel), "it begins where no line is");
     }
 
     #[test]

@@ -141,9 +141,10 @@ fn the_report_stacks_the_same_layers() {
 fn the_report_shades_and_names_every_phase() {
     let (run, web) = with_web();
     let page = recordings::page(std::slice::from_ref(&run));
-    let colours = data(&page)["colours"].clone();
+    let data = data(&page);
+    let colours = &data["colours"];
     for plot in plots(&page) {
-        let phases = plot["phases"].as_array().unwrap();
+        let phases = data["phases"][plot["phases"].as_u64().unwrap() as usize].as_array().unwrap();
         let names: Vec<&str> = phases.iter().map(|phase| phase[0].as_str().unwrap()).collect();
         assert_eq!(names, ["idle", "load", "web", "after"], "{}", plot["title"]);
         let shade = |phase: usize| phases[phase][3].as_u64().map(|number| colours[number as usize][0].clone());

@@ -27,7 +27,7 @@ pub(crate) fn recording(run: &Analysis) -> Recording {
         client: Environment { host: run.test.title.clone(), cores: 4, ..Environment::default() },
         ..Header::default()
     };
-    Recording { header, frames: Vec::new(), steps: Vec::new(), end: None }
+    Recording { header, frames: Vec::new(), steps: Vec::new(), end: None, digest: None }
 }
 
 /// The report of these runs.

@@ -39,7 +39,7 @@ pub(crate) const CHART: Chart = Chart {
     name: "box",
     about: "box plots of delay, idle and loaded, by flow of one run or by run",
     runs: 1..=ANY,
-    draw: Draw::Runs(draw),
+    draw: Draw::Delays(draw),
 };
 
 /// Delays of one flow or run in one phase.

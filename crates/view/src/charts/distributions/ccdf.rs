@@ -13,7 +13,7 @@ pub(crate) const CHART: Chart = Chart {
     name: "ccdf",
     about: "tail of the delay distribution (P95, P99, P99.9), on a logarithmic axis",
     runs: 1..=ANY,
-    draw: Draw::Runs(draw),
+    draw: Draw::Delays(draw),
 };
 
 fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {

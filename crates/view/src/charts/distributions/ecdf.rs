@@ -13,7 +13,7 @@ pub(crate) const CHART: Chart = Chart {
     name: "ecdf",
     about: "cumulative distribution of delay, idle and loaded, by class of one run or by run",
     runs: 1..=ANY,
-    draw: Draw::Runs(draw),
+    draw: Draw::Delays(draw),
 };
 
 fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {

@@ -31,7 +31,7 @@ pub(crate) const CHART: Chart = Chart {
     name: "qq",
     about: "quantiles of two delay distributions: two runs under load, or idle and loaded of one run",
     runs: 1..=2,
-    draw: Draw::Runs(draw),
+    draw: Draw::Delays(draw),
 };
 
 fn draw(runs: &[&Analysis], theme: &Theme) -> Drawing {
