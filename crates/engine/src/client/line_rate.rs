@@ -90,15 +90,24 @@ fn send(socket: &Socket, train: u16, seal: &PacketSeal, stop: &AtomicBool) -> io
     let deadline = RawTime::now().plus(LONGEST.as_nanos() as i64);
     let mut back: Vec<(u32, i64, i64)> = Vec::with_capacity(usize::from(PACKETS));
     let mut patience = TELLING;
+    let mut next_announcement = RawTime::now();
     while RawTime::now() < deadline && !stop.load(Ordering::Relaxed) {
-        if back.is_empty() {
+        // ICMP errors end a wait early, and each announcement may cause one.
+        if back.is_empty() && RawTime::now() >= next_announcement {
             let _ = datagram::send(socket, &last);
+            next_announcement = RawTime::now().plus(TELLING.as_nanos() as i64);
         }
         let ready = wait::readable(&[socket], patience)?;
         if !ready && !back.is_empty() {
             break;
         }
-        while let Ok(Some(datagram)) = datagram::receive(socket, &mut octets) {
+        loop {
+            let datagram = match datagram::receive(socket, &mut octets) {
+                Ok(Some(datagram)) => datagram,
+                // A port that is closed returns no train.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(stamps(&back)),
+                Ok(None) | Err(_) => break,
+            };
             let packet_octets = &octets[..datagram.length.min(octets.len())];
             let (Ok(packet), Some(stamp)) = (packet_train::TrainPacket::read(packet_octets), datagram.stamp) else {
                 continue;
@@ -119,4 +128,45 @@ fn send(socket: &Socket, train: u16, seal: &PacketSeal, stop: &AtomicBool) -> io
 
 fn stamps(back: &[(u32, i64, i64)]) -> Vec<(i64, i64)> {
     back.iter().map(|(_, there, here)| (*there, *here)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::time::Instant;
+
+    use rrul_proto::token::Token;
+
+    use super::*;
+
+    fn asked(server: SocketAddr, stop: &AtomicBool) -> Option<LineRate> {
+        estimate(server, &PacketSeal::of_client(Token([7; 16]), None), stop)
+    }
+
+    #[test]
+    fn a_port_that_is_closed_is_not_asked_again() {
+        let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let began = Instant::now();
+        assert_eq!(asked(closed, &AtomicBool::new(false)), None);
+        assert!(began.elapsed() < LONGEST / 2, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn a_server_that_is_silent_hears_of_the_end_now_and_then() {
+        let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (server, stop) = (silent.local_addr().unwrap(), AtomicBool::new(false));
+        let time = TELLING * 10;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(time);
+                stop.store(true, Ordering::Relaxed);
+            });
+            assert_eq!(asked(server, &stop), None);
+        });
+        silent.set_nonblocking(true).unwrap();
+        let packets = std::iter::from_fn(|| silent.recv(&mut [0; 2000]).ok()).filter(|octets| *octets < PACKET_OCTETS);
+        let announced = packets.count();
+        // At least once more where a busy machine lets the thread sleep on.
+        assert!((2..=20).contains(&announced), "{announced} announcements");
+    }
 }
