@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-use rrul_analysis::digest::Digest;
 use rrul_analysis::{Analysis, analyze};
 use rrul_engine::client::{MemoryRecorder, PlaceInLine, RunObserver, RunOptions, run};
 use rrul_engine::scheduling;
@@ -49,8 +48,8 @@ pub(crate) fn measure(
     // What was measured is safe before anything is made of it.
     let path = writer.finish();
     let analysis = analyze(&recording);
-    if let (Ok(path), Some(digest)) = (&path, Digest::new(&recording, &analysis)) {
-        append_digest(path, &digest);
+    if let Ok(path) = &path {
+        append_digest(path, &recording, &analysis);
     }
     Ok(Measurement { recording, analysis, path })
 }

@@ -13,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use rrul_analysis::Analysis;
 use rrul_analysis::digest::{self, Digest};
 use rrul_model::reading_budget::ReadingBudget;
 use rrul_model::recording::{Line, Recording, RecordingError};
@@ -140,10 +141,11 @@ fn frame_of(line: &Line) -> io::Result<Vec<u8>> {
     compressor.compress(&text)
 }
 
-/// Writes a digest behind a recording, which can do without: where that fails, the file is as it was.
-pub(crate) fn append_digest(path: &Path, digest: &Digest) {
+/// Writes the digest of this analysis behind its recording, which can do without: where that fails, the file is as it was.
+pub(crate) fn append_digest(path: &Path, recording: &Recording, analysis: &Analysis) {
+    let Some(digest) = Digest::new(recording, analysis) else { return };
     let append = || -> io::Result<()> {
-        let frame = frame_of(&Line::Digest(serde_json::to_value(digest)?))?;
+        let frame = frame_of(&Line::Digest(serde_json::to_value(&digest)?))?;
         let mut file = OpenOptions::new().append(true).open(path)?;
         let whole = file.metadata()?.len();
         file.write_all(&frame).or_else(|error| file.set_len(whole).and(Err(error)))

@@ -27,7 +27,7 @@ use super::setup::Setup;
 use crate::failure::Failure;
 use crate::live_screen::terminal;
 use crate::measurement::write_in_background;
-use crate::store::Writer;
+use crate::store::{Writer, append_digest};
 
 /// How often the state is saved while a test goes on: what a kill loses.
 const SAVING: Duration = Duration::from_millis(500);
@@ -135,8 +135,9 @@ impl FullTest<'_> {
             Err(_) => counted,
         };
         let recording = kept.recording().ok_or(Failure::NoHeader)?;
-        writer.finish()?;
+        let path = writer.finish()?;
         let analysis = analyze(&recording);
+        append_digest(&path, &recording, &analysis);
         drop(recording);
         if let Ok(json) = serde_json::to_string(&Summary::from(&analysis)) {
             self.folder.keep_summary(&name, &json);

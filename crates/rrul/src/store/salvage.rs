@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use memchr::memmem;
+
 /// What every zstd frame begins with: RFC 8878 section 3.1.1, 0xFD2FB528 with its lowest byte first.
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
@@ -24,7 +26,7 @@ pub(super) fn text(mut octets: &[u8], longest: usize) -> Result<String, TooLong>
     let mut decompressor = zstd::bulk::Decompressor::new().ok();
     let mut piece = Vec::new();
     let mut efforts = Efforts::for_file(octets.len());
-    while let Some(begin) = octets.windows(MAGIC.len()).position(|window| window == MAGIC) {
+    while let Some(begin) = memmem::find(octets, &MAGIC) {
         octets = &octets[begin..];
         piece.clear();
         let decoded = match decompressor.as_mut().map(|decompressor| at_once(decompressor, octets, left, &mut piece)) {
