@@ -87,7 +87,7 @@ struct KeptReason {
 }
 
 impl Digest {
-    /// Takes them from the analysis of a complete recording; `None` of any other, as more may be found of that.
+    /// Takes them from the analysis of a complete recording; `None` of any other.
     pub fn new(recording: &Recording, analysis: &Analysis) -> Option<Self> {
         let kept = |reason: &Reason| KeptReason {
             code: reason.code.to_owned(),
@@ -137,7 +137,7 @@ impl Digest {
         Some(Analysis { measured, validity: self.validity()?, ..Analysis::default() })
     }
 
-    /// The same with everything else that is compared, but for scores.
+    /// The same with goodput, sharing, connections, name lookups and page loads: everything else that is compared, but for scores.
     fn compared(&self, recording: &Recording) -> Option<Analysis> {
         let mut analysis = self.delays(recording)?;
         let tcp = TcpReadings::from_recording(recording);
@@ -179,7 +179,7 @@ pub fn delays(recording: &Recording) -> Option<Analysis> {
 
 /// What is compared of a recording, which is in the file of this name. It takes [`COMPARED_TABLES`].
 ///
-/// `None` as of [`delays`].
+/// `None` where [`delays`] gives none.
 pub fn compared_run(file: &str, recording: &Recording) -> Option<ComparedRun> {
     let digest = Digest::behind(recording)?;
     Some(ComparedRun::with_scores(file, recording, &digest.compared(recording)?, &digest.scores))

@@ -49,15 +49,15 @@ impl ComparedRun {
     /// The same, of an analysis without scores, which are these.
     pub(crate) fn with_scores(file: &str, recording: &Recording, analysis: &Analysis, scores: &ComparedScores) -> Self {
         let client = recording.header.client.host.clone();
-        Self { client, ..Self::known(file, Workload::from_recording(recording), analysis, scores) }
+        Self { client, ..Self::with_workload(file, Workload::from_recording(recording), analysis, scores) }
     }
 
     /// Creates the run of an analysis, of a file with this workload, by an unknown client.
     pub fn new(file: &str, workload: Workload, analysis: &Analysis) -> Self {
-        Self::known(file, workload, analysis, &ComparedScores::new(&analysis.scores))
+        Self::with_workload(file, workload, analysis, &ComparedScores::new(&analysis.scores))
     }
 
-    fn known(file: &str, workload: Workload, analysis: &Analysis, scores: &ComparedScores) -> Self {
+    fn with_workload(file: &str, workload: Workload, analysis: &Analysis, scores: &ComparedScores) -> Self {
         let fingerprint = fingerprint(analysis);
         let weighs = |reason: &&Reason| reason.severity != Severity::Info;
         Self {

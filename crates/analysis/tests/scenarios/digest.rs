@@ -60,6 +60,30 @@ fn with_everything() -> Recording {
     scenario.recording
 }
 
+/// Every name in it.
+fn names(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Object(entries) => {
+            entries.iter().flat_map(|(name, inner)| std::iter::once(&**name).chain(names(inner))).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(names).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_name_in_a_digest_is_in_the_document() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recording-format.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let (_, section) = document.split_once("\n## `digest`\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let recording = with_everything();
+    let digest = digest(&recording, &analyze(&recording));
+    for name in names(&digest) {
+        assert!(section.contains(&format!("`{name}`")), "docs/recording-format.md does not explain {name}");
+    }
+}
+
 /// The digest of an analysis of this recording, as it is written.
 fn digest(recording: &Recording, analysis: &Analysis) -> Value {
     serde_json::to_value(Digest::new(recording, analysis).unwrap()).unwrap()
@@ -116,7 +140,7 @@ fn a_run_is_compared_as_by_its_whole_analysis() {
         "no digest is used"
     );
 
-    // None of the figures is the same on both sides for want of it.
+    // No figure is equal only because neither side has it.
     let comparison = Comparison::new(vec![run.clone(), run.clone()], None);
     let missing = comparison.pairs[0].metrics.iter().filter(|found| found.verdict == Finding::NotMeasured);
     let missing: Vec<ComparedMetric> = missing.map(|found| found.metric).collect();

@@ -145,7 +145,10 @@ mod tests {
 
     #[test]
     fn a_port_that_is_closed_is_not_asked_again() {
-        let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // Bound, so that no other test listens there, and deaf to all but one peer.
+        let deaf = UdpSocket::bind("127.0.0.1:0").unwrap();
+        deaf.connect("127.0.0.1:9").unwrap();
+        let closed = deaf.local_addr().unwrap();
         let began = Instant::now();
         assert_eq!(asked(closed, &AtomicBool::new(false)), None);
         assert!(began.elapsed() < LONGEST / 2, "{:?}", began.elapsed());
@@ -155,18 +158,18 @@ mod tests {
     fn a_server_that_is_silent_hears_of_the_end_now_and_then() {
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (server, stop) = (silent.local_addr().unwrap(), AtomicBool::new(false));
-        let time = TELLING * 10;
+        let began = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(time);
+                std::thread::sleep(TELLING * 10);
                 stop.store(true, Ordering::Relaxed);
             });
             assert_eq!(asked(server, &stop), None);
         });
+        let most = began.elapsed().as_millis().div_ceil(TELLING.as_millis()) as usize;
         silent.set_nonblocking(true).unwrap();
         let packets = std::iter::from_fn(|| silent.recv(&mut [0; 2000]).ok()).filter(|octets| *octets < PACKET_OCTETS);
         let announced = packets.count();
-        // At least once more where a busy machine lets the thread sleep on.
-        assert!((2..=20).contains(&announced), "{announced} announcements");
+        assert!((2..=most).contains(&announced), "{announced} announcements, at most {most}");
     }
 }

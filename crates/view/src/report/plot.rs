@@ -236,7 +236,8 @@ impl Level {
             let (g, s, values) = placed(&mut level.grids, &line.points);
             level.lines.push(Values { g, s, y: joined(values.into_iter().map(written)) });
         }
-        for area in panel.areas.iter().filter(|_| !follows_from_lines(panel)) {
+        let areas = if follows_from_lines(panel) { &[][..] } else { &panel.areas };
+        for area in areas {
             let (g, s, ends) = placed(&mut level.grids, &area.range);
             let end = |pick: fn((f64, f64)) -> f64| Values {
                 g,
