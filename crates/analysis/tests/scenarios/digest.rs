@@ -73,8 +73,7 @@ fn names(value: &Value) -> Vec<&str> {
 
 #[test]
 fn every_name_in_a_digest_is_in_the_document() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recording-format.md");
-    let document = std::fs::read_to_string(path).unwrap();
+    let document = include_str!("../../../../docs/recording-format.md");
     let (_, section) = document.split_once("\n## `digest`\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
     let recording = with_everything();
