@@ -132,6 +132,30 @@ fn the_few_that_came_through_do_not_stand_for_their_class() {
 }
 
 #[test]
+fn other_moments_of_one_queue_are_no_treatment() {
+    // The way up acts on classes. On the way down each packet of best effort comes just behind a burst of 4 ms.
+    let best_effort = |at: i64| queue(80)(at).map(|wait| wait + at % (777 * MS) / 40);
+    let arrivals: Vec<i64> =
+        (0..1000).map(|sequence| 10 * MS + sequence * 20 * MS).filter_map(|at| Some(at + best_effort(at)?)).collect();
+    for (queues, acted_on) in [(1, false), (2, true)] {
+        let mut scenario = Scenario::new();
+        let burst = |at: i64| queue(1)(at).map(|wait| if wait > 0 { 4 * MS } else { 0 });
+        probes(&mut scenario, ServiceClass::BE, V4, &best_effort, &burst);
+        let behind = |at: i64| {
+            let last = arrivals.iter().rev().find(|arrived| **arrived <= at).filter(|_| queues == 1);
+            let left = last.map_or(0, |arrived| arrived + 4 * MS - at);
+            burst(at).map(|wait| left.max(2 * MS).min(wait))
+        };
+        probes(&mut scenario, ServiceClass::EF, V4, NO_WAIT, &behind);
+        assert_eq!(class(&treated(&scenario, Direction::Up), ServiceClass::EF).acted_on, Some(true));
+        let down = treated(&scenario, Direction::Down);
+        let difference = class(&down, ServiceClass::EF);
+        assert_eq!(difference.delay_p50.difference_ns, Some(-2 * MS), "{difference:?}");
+        assert_eq!(difference.acted_on, Some(acted_on), "{queues} queues: {difference:?}");
+    }
+}
+
+#[test]
 fn what_only_one_family_shows_is_chance() {
     let both = |second: i64| {
         let mut scenario = Scenario::new();

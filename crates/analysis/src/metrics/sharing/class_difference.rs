@@ -19,6 +19,13 @@ const LEAST_PART: f64 = 0.1;
 /// Packets that came through a full queue on the way up meet the way down at its better moments: what fewer than this part of
 /// a class met is no sample of what all would have met.
 const LEAST_PART_COMING_THROUGH: f64 = 0.5;
+/// One queue for all lets no packet pass an earlier one. Stamps and other causes of reordering make it seem so by less than
+/// this, nanoseconds,
+const LEAST_LEAD: i64 = 500_000;
+/// or for a smaller part of the packets that are sent while another waits.
+const LEAST_PART_OVERTAKING: f64 = 0.01;
+/// Fewer of these prove nothing.
+const FEWEST_BEHIND: usize = 10;
 /// Nor a smaller difference of loss,
 const LEAST_LOSS: f64 = 0.01;
 /// or a smaller part of the greater loss.
@@ -98,6 +105,8 @@ pub(crate) struct Comparison<'r, 'a> {
     pub(crate) goodput: &'r DirectionGoodput,
     pub(crate) load: Window,
     pub(crate) bootstrap: Option<&'r BlockBootstrap>,
+    /// Classes that come to this direction at other moments than best effort, as the direction before has acted on them.
+    pub(crate) displaced: &'r [ServiceClass],
 }
 
 /// One class.
@@ -212,7 +221,14 @@ impl<'r, 'a> Comparison<'r, 'a> {
         };
         if measured && intervals[0].is_some() && class.is_representative() && plain.is_representative() {
             let delays = [(500, difference.delay_p50), (950, difference.delay_p95)];
-            let delayed = delays.into_iter().any(|(per_mille, delay)| matters(per_mille, delay, class, plain));
+            let displaced = self.displaced.contains(&class.class);
+            let one_queue = |delay: DelayDifference| {
+                let (fast, slow) = if delay.difference_ns < Some(0) { (class, plain) } else { (plain, class) };
+                displaced && self.never_overtakes(fast, slow)
+            };
+            let delayed = delays
+                .into_iter()
+                .any(|(per_mille, delay)| matters(per_mille, delay, class, plain) && !one_queue(delay));
             let lossy = loss.is_some_and(|(own, other)| loss_matters(difference.loss, own.max(other)));
             difference.acted_on = Some(delayed || lossy);
         }
@@ -234,6 +250,34 @@ impl<'r, 'a> Comparison<'r, 'a> {
             interval(differences(2).collect()),
             interval(differences(3).zip(&total).map(|(octets, total)| octets / total).collect()),
         ]
+    }
+
+    /// Whether packets of one class keep behind those of the other that wait when they are sent: both are then in one queue,
+    /// and differ in the moments at which they came to it.
+    fn never_overtakes(&self, fast: &Sample<'_, '_>, slow: &Sample<'_, '_>) -> bool {
+        let (mut behind, mut overtaking) = (0, 0);
+        for family in AddressFamily::ALL {
+            let earlier = self.crossings(slow, family);
+            for (sent, arrived) in self.crossings(fast, family) {
+                let next = earlier.partition_point(|(earlier, _)| *earlier <= sent);
+                let Some((_, waits_until)) = next.checked_sub(1).map(|last| earlier[last]) else { continue };
+                if waits_until - sent > LEAST_LEAD {
+                    behind += 1;
+                    overtaking += usize::from(waits_until - arrived > LEAST_LEAD);
+                }
+            }
+        }
+        behind >= FEWEST_BEHIND && (overtaking as f64) < LEAST_PART_OVERTAKING * behind as f64
+    }
+
+    /// When each packet of a family was sent under load and when it arrived, nanoseconds, by the time of sending.
+    fn crossings(&self, sample: &Sample<'_, '_>, family: AddressFamily) -> Vec<(i64, i64)> {
+        let tracks = sample.tracks.iter().filter(|track| track.family == family);
+        let points = tracks.flat_map(|track| track.points).filter(|point| self.load.contains(point.at));
+        let crossing = |point: &DelayPoint| Some((point.at.0, point.at.0.checked_add(point.delay?.0)?));
+        let mut all: Vec<(i64, i64)> = points.filter_map(crossing).collect();
+        all.sort_unstable();
+        all
     }
 }
 

@@ -34,7 +34,8 @@ const HONOURING: [&str; 9] = ["pfifo_fast", "prio", "mqprio", "ets", "cake", "ht
 /// The whole interval of a difference of delay lies beyond 1 ms and a tenth of best effort's delay, with the same sign
 /// in each family. Or that of a difference of loss lies beyond 1 %, and it is over half of the greater loss. Shares of
 /// the rate decide nothing: streams of the same class are not equal either. Where over half of a class was lost on the way
-/// up, its way down is not judged.
+/// up, its way down is not judged. Where the way up acts on a class, its packets come to the way down at other moments than
+/// those of best effort: a difference of delay there counts only if packets of the faster one overtake the other's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Treatment of service classes")]
 pub struct ClassTreatment {
@@ -124,24 +125,30 @@ pub(crate) fn class_treatment<'a>(
     until: TestTime,
 ) -> ClassTreatment {
     let load = Window { to: load.to.min(until), ..load };
-    let of = |direction| {
+    let of = |direction, displaced: &[ServiceClass]| {
         let waits = waits(&one_way_delay.legs, direction, load);
         let (delay_of, tracks) =
             if waits.is_empty() { (DelayOf::RoundTrip, round_trips(delay_flows)) } else { (DelayOf::Queueing, waits) };
-        treatment(recording, direction, delay_of, &tracks, goodput(direction), load, round_trip)
+        let displaced = if delay_of == DelayOf::Queueing { displaced } else { &[] };
+        let comparison = Comparison { tracks: &tracks, goodput: goodput(direction), load, bootstrap: None, displaced };
+        treatment(recording, direction, delay_of, &comparison, round_trip)
     };
-    ClassTreatment { directions: Direction::ALL.into_iter().filter_map(of).collect() }
+    // Every probe goes up first.
+    let up = of(Direction::Up, &[]);
+    let acted_on = up.iter().flat_map(|up| &up.classes).filter(|entry| entry.acted_on == Some(true));
+    let displaced: Vec<ServiceClass> = acted_on.map(|entry| entry.class).collect();
+    let down = of(Direction::Down, &displaced);
+    ClassTreatment { directions: up.into_iter().chain(down).collect() }
 }
 
 fn treatment(
     recording: &Recording,
     direction: Direction,
     delay_of: DelayOf,
-    tracks: &[Track<'_>],
-    goodput: &DirectionGoodput,
-    load: Window,
+    comparison: &Comparison<'_, '_>,
     round_trip: Delay,
 ) -> Option<DirectionTreatment> {
+    let Comparison { tracks, goodput, load, .. } = *comparison;
     let mut classes: Vec<ServiceClass> = tracks.iter().map(|track| track.class).collect();
     classes.extend(goodput.flows.iter().map(|entry| entry.flow.class));
     classes.sort_by_key(|class| std::cmp::Reverse(class.dscp()));
@@ -152,7 +159,7 @@ fn treatment(
     classes.retain(|class| *class != ServiceClass::BE);
     let block = block_length(load, round_trip, memory_of(of_class(tracks, ServiceClass::BE), load));
     let bootstrap = BlockBootstrap::new(load, block);
-    let comparison = Comparison { tracks, goodput, load, bootstrap: bootstrap.as_ref() };
+    let comparison = Comparison { bootstrap: bootstrap.as_ref(), ..*comparison };
     let best_effort = comparison.sample(ServiceClass::BE);
     let of = |class| comparison.difference(&comparison.sample(class), &best_effort);
     let classes: Vec<ClassDifference> = classes.into_iter().map(of).collect();
