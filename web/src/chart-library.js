@@ -1,7 +1,7 @@
 // The parts of Apache ECharts that rrul's charts use, and no others: what is not imported here costs neither start-up
 // time nor size. A chart that needs another series or component adds it to this list.
 import { LineChart, ScatterChart } from "echarts/charts";
-import { GraphicComponent, GridComponent, LegendPlainComponent, MarkAreaComponent } from "echarts/components";
+import { GraphicComponent, GridComponent, LegendPlainComponent } from "echarts/components";
 import { init, setPlatformAPI, use } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 
@@ -11,7 +11,6 @@ use([
   GraphicComponent,
   GridComponent,
   LegendPlainComponent,
-  MarkAreaComponent,
   SVGRenderer,
 ]);
 

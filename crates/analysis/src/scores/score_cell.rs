@@ -15,7 +15,7 @@ use crate::measured::Measured;
 use crate::metrics::delay::one_way_delay::Clocks;
 use crate::packets::probe_pool::is_headline;
 use crate::series::DelayPoint;
-use crate::statistics::percentile::percentile;
+use crate::statistics::percentile::percentiles;
 
 /// The packets and connections of one class and family in one direction.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,7 +181,7 @@ pub(crate) fn counts(class: ServiceClass) -> bool {
 /// The 95th percentile of nanoseconds in milliseconds, what is missing taken for infinite; `None` of nothing.
 pub(crate) fn p95_ms(times: &[Option<i64>]) -> Option<f64> {
     let mut known: Vec<i64> = times.iter().copied().flatten().collect();
-    known.sort_unstable();
     let missing = (times.len() - known.len()) as u64;
-    (!times.is_empty()).then(|| percentile(&known, missing, 950).map_or(f64::INFINITY, |time| time as f64 / 1e6))
+    let [time] = percentiles(&mut known, missing, [950]);
+    (!times.is_empty()).then(|| time.map_or(f64::INFINITY, |time| time as f64 / 1e6))
 }

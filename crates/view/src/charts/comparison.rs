@@ -109,7 +109,7 @@ pub(super) fn delay(page: &mut Page<'_>, runs: &[&Analysis], names: &[String], l
             .into_iter()
             .map(|(at, ends)| (at, ends.map(|(low, high)| (floor(low), floor(high)))))
             .collect();
-        page.figure.range(panel, &format!("range {index}"), &range, Fill { colour, opacity: 0.2 });
+        page.figure.range(panel, &range, Fill { colour, opacity: 0.2 });
         let points = medians(bins, unit).into_iter().map(|(at, delay)| (at, delay.map(floor))).collect();
         page.figure
             .line(panel, &Line { name: &names[index], points, colour, width: 2.0, dash: Dash::Solid, height: 5 });

@@ -105,9 +105,9 @@ pub(crate) fn logarithmic_ticks(from: f64, to: f64) -> Vec<f64> {
 /// that percentile, and whoever draws counts what lies beyond.
 pub(crate) fn readable_top(mut values: Vec<f64>) -> f64 {
     values.retain(|value| value.is_finite());
-    values.sort_by(f64::total_cmp);
-    let (Some(&highest), n) = (values.last(), values.len()) else { return 0.0 };
-    let common = values[(n * 99).div_ceil(100).clamp(1, n) - 1];
+    let Some(highest) = values.iter().copied().max_by(f64::total_cmp) else { return 0.0 };
+    let rank = (values.len() * 99).div_ceil(100).max(1);
+    let (_, &mut common, _) = values.select_nth_unstable_by(rank - 1, f64::total_cmp);
     if highest > 1.5 * common && common > 0.0 { common * 8.0 / 7.0 } else { highest }
 }
 

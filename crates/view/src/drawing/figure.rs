@@ -18,12 +18,37 @@ pub(crate) use plane::{Segment, Side, Step, Stroke, Ticks};
 /// A chart under construction.
 pub(crate) struct Figure<'a> {
     theme: &'a Theme,
+    /// Behind the texts.
+    shades: Vec<Value>,
     texts: Vec<Value>,
     grids: Vec<Value>,
+    /// Of each panel: where it lies, and its horizontal axis.
+    panels: Vec<(Frame, Side)>,
     x_axes: Vec<Value>,
     y_axes: Vec<Value>,
     legends: Vec<Value>,
     series: Vec<Value>,
+    stack: Stack,
+}
+
+/// Ranges that were filled one upon the other.
+#[derive(Default)]
+struct Stack {
+    number: usize,
+    panel: Option<PanelIndex>,
+    /// How high it is at each place of the horizontal axis.
+    top: Vec<(f64, f64)>,
+}
+
+impl Stack {
+    /// Whether a range lies upon it wherever the range has a value.
+    fn carries(&self, panel: PanelIndex, range: &[(f64, Option<(f64, f64)>)]) -> bool {
+        let same = |one: f64, other: f64| one.total_cmp(&other).is_eq();
+        let mut places = range.iter().zip(&self.top);
+        self.panel == Some(panel)
+            && self.top.len() == range.len()
+            && places.all(|((x, ends), (place, top))| same(*x, *place) && ends.is_none_or(|(low, _)| same(low, *top)))
+    }
 }
 
 /// Where a panel's plotting area lies, in pixels.
@@ -134,12 +159,15 @@ impl<'a> Figure<'a> {
         let empty = Vec::new;
         Self {
             theme,
+            shades: empty(),
             texts: empty(),
             grids: empty(),
+            panels: Vec::new(),
             x_axes: empty(),
             y_axes: empty(),
             legends: empty(),
             series: empty(),
+            stack: Stack::default(),
         }
     }
 
@@ -161,12 +189,7 @@ impl<'a> Figure<'a> {
 
     /// Fills a rectangle; texts written later stand on it.
     pub(crate) fn rect(&mut self, frame: Frame, colour: &str) {
-        self.texts.push(json!({
-            "type": "rect", "silent": true, "style": { "fill": colour },
-            "shape": {
-                "x": number(frame.left), "y": number(frame.top), "width": number(frame.width), "height": number(frame.height),
-            },
-        }));
+        self.texts.push(filled(frame, colour));
     }
 
     /// Takes the figures of a panel's vertical axis away: its neighbor's apply, or words replace them.
@@ -187,6 +210,7 @@ impl<'a> Figure<'a> {
             "left": number(frame.left), "top": number(frame.top),
             "width": number(frame.width), "height": number(frame.height), "containLabel": false, "outerBoundsMode": "none",
         }));
+        self.panels.push((frame, Side::new(*x, Scale::Linear)));
         let mut x_label = label.clone();
         x_label["show"] = json!(labelled);
         x_label["margin"] = json!(9);
@@ -235,31 +259,40 @@ impl<'a> Figure<'a> {
 
     /// Fills the space between two heights, `(x, low, high)`; a gap where either is missing.
     ///
-    /// It is no line of its own in the legend. `key` distinguishes it from the other ranges of the figure.
-    pub(crate) fn range(&mut self, panel: PanelIndex, key: &str, range: &[(f64, Option<(f64, f64)>)], fill: Fill) {
-        let low: Vec<_> = range.iter().map(|(x, ends)| (*x, ends.map(|(low, _)| low))).collect();
-        let rise: Vec<_> = range.iter().map(|(x, ends)| (*x, ends.map(|(low, high)| high - low))).collect();
-        for (values, opacity) in [(low, 0.0), (rise, fill.opacity)] {
+    /// It is no line of its own in the legend. Each series takes the library time, whatever it shows: a range that begins where the
+    /// one before it ends, or at an axis' lower end 0, needs no series for what is below it.
+    pub(crate) fn range(&mut self, panel: PanelIndex, range: &[(f64, Option<(f64, f64)>)], fill: Fill) {
+        let below = if self.stack.carries(panel, range) {
+            None
+        } else {
+            let axis = &self.y_axes[panel.0];
+            let floor = range.iter().map(|(x, _)| (*x, 0.0)).collect();
+            self.stack = Stack { number: self.stack.number + 1, panel: Some(panel), top: floor };
+            let begins_at_floor = axis["type"] == "value" && axis["min"] == 0.0 && self.stack.carries(panel, range);
+            (!begins_at_floor).then(|| range.iter().map(|(x, ends)| (*x, ends.map(|(low, _)| low))).collect::<Vec<_>>())
+        };
+        let rise = range.iter().map(|(x, ends)| (*x, ends.map(|(low, high)| high - low))).collect();
+        for (values, opacity) in below.map(|low| (low, 0.0)).into_iter().chain([(rise, fill.opacity)]) {
             self.series.push(json!({
                 "type": "line", "xAxisIndex": panel.0, "yAxisIndex": panel.0, "data": points(&values), "symbol": "none", "showSymbol": false,
-                "stack": format!("{key} {}", panel.0), "stackStrategy": "all", "silent": true, "z": 1,
+                "stack": self.stack.number.to_string(), "stackStrategy": "all", "silent": true, "z": 1,
                 "animation": false, "emphasis": { "disabled": true },
                 "lineStyle": { "opacity": 0 }, "areaStyle": { "color": fill.colour, "opacity": opacity },
             }));
         }
+        for (top, (_, ends)) in self.stack.top.iter_mut().zip(range) {
+            top.1 = ends.map_or(top.1, |(_, high)| high);
+        }
     }
 
-    /// Shades stretches of the horizontal axis behind everything.
+    /// Shades stretches of the horizontal axis behind everything but the lines of the axes.
     pub(crate) fn shade(&mut self, panel: PanelIndex, stretches: &[(f64, f64)], colour: &str) {
-        if stretches.is_empty() {
-            return;
+        let (frame, side) = &self.panels[panel.0];
+        let place = |value: f64| frame.left + side.part(value).clamp(0.0, 1.0) * frame.width;
+        for (from, to) in stretches {
+            let (left, right) = (place(*from), place(*to));
+            self.shades.push(filled(Frame { left, width: right - left, ..*frame }, colour));
         }
-        let areas: Vec<Value> =
-            stretches.iter().map(|(from, to)| json!([{ "xAxis": number(*from) }, { "xAxis": number(*to) }])).collect();
-        self.series.push(json!({
-            "type": "line", "xAxisIndex": panel.0, "yAxisIndex": panel.0, "data": [], "silent": true, "animation": false,
-            "markArea": { "silent": true, "animation": false, "itemStyle": { "color": colour }, "data": areas },
-        }));
     }
 
     /// Short strokes above the panel, one at each of these horizontal values; `top` is the upper end of its axis.
@@ -298,7 +331,7 @@ impl<'a> Figure<'a> {
             ("yAxis", self.y_axes),
             ("legend", self.legends),
             ("series", self.series),
-            ("graphic", self.texts),
+            ("graphic", [self.shades, self.texts].concat()),
         ] {
             if !parts.is_empty() {
                 option.insert(name.into(), Value::Array(parts));
@@ -307,6 +340,16 @@ impl<'a> Figure<'a> {
         let option = Value::Object(option);
         Drawing { option, width: width as u32, height: height as u32, title: printable(title), nothing: None }
     }
+}
+
+/// A filled rectangle as the library reads it.
+fn filled(frame: Frame, colour: &str) -> Value {
+    json!({
+        "type": "rect", "silent": true, "style": { "fill": colour },
+        "shape": {
+            "x": number(frame.left), "y": number(frame.top), "width": number(frame.width), "height": number(frame.height),
+        },
+    })
 }
 
 /// Points as the library reads them.
@@ -357,6 +400,32 @@ mod tests {
         for extreme in [f64::MAX, f64::MIN_POSITIVE, 1e300, -1e-300] {
             assert!(number(extreme).as_f64().is_some_and(f64::is_finite));
         }
+    }
+
+    #[test]
+    fn ranges_upon_each_other_are_one_stack() {
+        let mut figure = Figure::new(&Theme::LIGHT);
+        let frame = Frame { left: 0.0, top: 0.0, width: 100.0, height: 100.0 };
+        let fill = Fill { colour: Theme::LIGHT.range, opacity: 1.0 };
+        let mut stacks = |low: f64, ranges: &[&[Option<(f64, f64)>]]| -> Vec<(String, Value)> {
+            let axis = Axis::between(low, 10.0, 2);
+            let panel = figure.panel(frame, &axis, &axis, Scale::Linear, false);
+            for range in ranges {
+                let range: Vec<_> = range.iter().enumerate().map(|(x, ends)| (x as f64, *ends)).collect();
+                figure.range(panel, &range, fill);
+            }
+            let drawn = figure.series.drain(..);
+            drawn.map(|series| (series["stack"].as_str().unwrap().to_owned(), series["data"].clone())).collect()
+        };
+        let named = |stacks: Vec<(String, Value)>| stacks.into_iter().map(|(stack, _)| stack).collect::<Vec<_>>();
+        let (lower, upper) = ([Some((0.0, 2.0)), None], [Some((2.0, 5.0)), Some((0.0, 3.0))]);
+        let both = stacks(0.0, &[&lower, &upper]);
+        assert_eq!(both[0].1, json!([[0.0, 2.0], [1.0, null]]));
+        assert_eq!(both[1].1, json!([[0.0, 3.0], [1.0, 3.0]]), "a gap adds nothing to what lies upon it");
+        assert_eq!(named(both), ["1", "1"]);
+        assert_eq!(named(stacks(0.0, &[&lower, &[Some((2.5, 5.0)), None]])), ["2", "3", "3"]);
+        assert_eq!(named(stacks(1.0, &[&lower])), ["4", "4"], "the axis does not begin at 0");
+        assert_eq!(named(stacks(0.0, &[&upper])), ["5", "5"]);
     }
 
     #[test]

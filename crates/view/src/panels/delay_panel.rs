@@ -102,7 +102,7 @@ pub(crate) fn draw(page: &mut Page<'_>, run: &Analysis, height: f64, last: bool)
         last,
     });
 
-    page.figure.range(panel, "range", &ranges(&everything, unit), Fill { colour: page.theme.range, opacity: 0.55 });
+    page.figure.range(panel, &ranges(&everything, unit), Fill { colour: page.theme.range, opacity: 0.55 });
     let labels: Vec<_> = flows.iter().map(|flow| &flow.flow).collect();
     let named = names(&labels, Naming::Probes);
     let both_families = AddressFamily::ALL.iter().all(|family| labels.iter().any(|flow| flow.family == *family));

@@ -219,10 +219,10 @@ impl TimePanel {
     /// Draws what is within its frame, and the strokes above.
     pub(crate) fn draw_marks(&self, page: &mut Page<'_>, place: (PanelIndex, Frame), axis: &Axis, unit: Unit) {
         let (panel, frame) = place;
-        for (index, area) in self.areas.iter().enumerate() {
+        for area in &self.areas {
             let scaled = |(low, high): (f64, f64)| (low / unit.size, high / unit.size);
             let range: Vec<_> = area.range.iter().map(|(at, ends)| (*at, ends.map(scaled))).collect();
-            page.figure.range(panel, &format!("area {index}"), &range, area.fill);
+            page.figure.range(panel, &range, area.fill);
         }
         self.draw_rules(page, panel, frame, axis);
         for (index, line) in self.lines.iter().enumerate() {

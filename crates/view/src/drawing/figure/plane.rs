@@ -82,6 +82,7 @@ impl Figure<'_> {
             "left": number(frame.left), "top": number(frame.top),
             "width": number(frame.width), "height": number(frame.height), "containLabel": false, "outerBoundsMode": "none",
         }));
+        self.panels.push((frame, x.clone()));
         let mut across = self.side(x, index);
         across["axisLine"] = json!({ "onZero": false, "lineStyle": { "color": self.theme.axis } });
         across["axisLabel"]["margin"] = json!(9);
