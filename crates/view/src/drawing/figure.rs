@@ -259,8 +259,8 @@ impl<'a> Figure<'a> {
 
     /// Fills the space between two heights, `(x, low, high)`; a gap where either is missing.
     ///
-    /// It is no line of its own in the legend. Each series takes the library time, whatever it shows: a range that begins where the
-    /// one before it ends, or at an axis' lower end 0, needs no series for what is below it.
+    /// It is no line of its own in the legend. Each series takes the library time, whatever it shows. A range that begins where the
+    /// one before it ends, or at 0 where the axis does, needs none for what is below it.
     pub(crate) fn range(&mut self, panel: PanelIndex, range: &[(f64, Option<(f64, f64)>)], fill: Fill) {
         let below = if self.stack.carries(panel, range) {
             None
@@ -285,7 +285,7 @@ impl<'a> Figure<'a> {
         }
     }
 
-    /// Shades stretches of the horizontal axis behind everything but the lines of the axes.
+    /// Shades stretches of the horizontal axis behind everything but the grid lines.
     pub(crate) fn shade(&mut self, panel: PanelIndex, stretches: &[(f64, f64)], colour: &str) {
         let (frame, side) = &self.panels[panel.0];
         let place = |value: f64| frame.left + side.part(value).clamp(0.0, 1.0) * frame.width;
@@ -331,7 +331,7 @@ impl<'a> Figure<'a> {
             ("yAxis", self.y_axes),
             ("legend", self.legends),
             ("series", self.series),
-            ("graphic", [self.shades, self.texts].concat()),
+            ("graphic", self.shades.into_iter().chain(self.texts).collect()),
         ] {
             if !parts.is_empty() {
                 option.insert(name.into(), Value::Array(parts));

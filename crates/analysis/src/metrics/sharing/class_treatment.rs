@@ -34,8 +34,9 @@ const HONOURING: [&str; 9] = ["pfifo_fast", "prio", "mqprio", "ets", "cake", "ht
 /// The whole interval of a difference of delay lies beyond 1 ms and a tenth of best effort's delay, with the same sign
 /// in each family. Or that of a difference of loss lies beyond 1 %, and it is over half of the greater loss. Shares of
 /// the rate decide nothing: streams of the same class are not equal either. Where over half of a class was lost on the way
-/// up, its way down is not judged. Where the way up acts on a class, its packets come to the way down at other moments than
-/// those of best effort: a difference of delay there counts only if packets of the faster one overtake the other's.
+/// up, its way down is not judged. Where the path acts on a class on the way up, packets of that class and of best effort
+/// reach the way down at different moments. A difference of delay there then counts only if packets of the faster class overtake
+/// earlier packets of the other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(title = "Treatment of service classes")]
 pub struct ClassTreatment {
