@@ -108,7 +108,8 @@ function phases(plot: Plot, shown: Shown, colour: (index: number) => string): ob
       const show = (to - from) * pixels >= name.length * LETTER;
       return [{ name, xAxis: from, itemStyle, label: { ...label, show } }, { xAxis: to }];
     });
-  return { silent: true, animation: false, data: areas };
+  // Behind the lines of the axes, whose `z` is 0.
+  return { z: -1, silent: true, animation: false, data: areas };
 }
 
 /** The stretch of time that a picture shows, and its width in pixels. */

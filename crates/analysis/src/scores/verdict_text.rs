@@ -175,7 +175,6 @@ impl VerdictText {
 fn added(ms: f64) -> String {
     match ms.max(0.0) {
         ms if ms.is_infinite() => "unknown (most packets lost)".to_owned(),
-        ms if ms < 1.0 => "+0 ms".to_owned(),
         ms if ms < 995.0 => format!("+{ms:.0} ms"),
         ms => format!("+{:.1} s", ms / 1000.0),
     }

@@ -36,6 +36,7 @@ fn the_sentence_says_what_a_person_would_feel_and_where() {
             "Under load: pages take over 7.7 times as long; median latency +4 ms, good.",
             Some(Fault::None),
         ),
+        (line(None, 0.8, 0.3), "Under load: median latency +1 ms, good.", Some(Fault::None)),
         (line(None, 1600.0, 2.0), "Under load: upload latency +1.6 s.", Some(Fault::Up)),
         (
             VerdictText { no_page: true, loss: lossy(0.031, 0.0), ..line(Some(30.0), f64::INFINITY, 0.2) },
