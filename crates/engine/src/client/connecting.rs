@@ -15,6 +15,7 @@ use rrul_proto::opening::{ClientOpening, Offers, OpeningError, Purpose, SERVER_O
 use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
+use socket2::SockRef;
 
 use super::control_client::{Heartbeat, listen, send};
 use super::options::{Families, NameError, RunError, RunOptions};
@@ -24,6 +25,7 @@ use super::server_trust::{Encryption, Met, TrustError};
 #[cfg(feature = "certificates")]
 use crate::control_link::CertifiedError;
 use crate::control_link::{ACCESS_LABEL, ControlStream, LinkError, STREAM_LABEL, read_exact_until};
+use crate::socket::options;
 
 /// How long the handshakes of one family may take together: the other family's connection waits meanwhile, and a server
 /// closes one that says nothing for 5 s.
@@ -31,6 +33,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(4);
 
 /// How long the server's first bytes may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// How long a server may acknowledge nothing of what the client says on the control connection.
+const GIVEN_UP: Duration = Duration::from_secs(30);
 
 /// A session is open and every family under test is proven.
 pub(super) struct Connected {
@@ -135,7 +140,9 @@ fn secured(
     if trust.verifies_certificates() {
         offers = offers.and(Offers::CERTIFICATES);
     }
-    crate::socket::options::insist(&stream);
+    options::insist(&stream);
+    // The kernel counts attempts otherwise, and gives up after 14 waits of 1 s.
+    let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(GIVEN_UP));
     let opening = ClientOpening::control(offers);
     let answer = match open(&mut stream, address, opening) {
         Err(RunError::Lacking { .. }) if !encrypts => return Err(refused(TrustError::EncryptedOnly)),

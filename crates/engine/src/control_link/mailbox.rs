@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Compression, ControlStream, LinkError, decode, encode};
+use crate::socket::options;
 
 /// Bytes that may wait for a client that does not read before it gets nothing more.
 const MOST_WAITING: usize = 64 << 10;
@@ -76,6 +77,7 @@ impl Mailbox {
         if self.outgoing.len() > MOST_WAITING {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly").into());
         }
+        options::insist(stream.socket());
         let octets = stream.sealed(encode(message, Compression::Allowed)?)?;
         self.outgoing.extend_from_slice(&octets);
         self.flush(stream)

@@ -11,7 +11,7 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 #[cfg(feature = "certificates")]
 use super::authorities::{self, Authorities, CertificateProblem};
 use super::tls::{self, Fingerprint, ServerKey};
-use crate::socket::wait;
+use crate::socket::{options, wait};
 use crate::tls::Shown;
 
 /// For what bytes are exported, by direction.
@@ -219,6 +219,7 @@ impl ControlStream {
     /// # Errors
     /// `TimedOut` or `WouldBlock` at the deadline.
     pub fn write_until(&self, octets: &[u8], deadline: Option<Instant>) -> io::Result<()> {
+        options::insist(&self.socket);
         let Some(tls) = &self.tls else { return write_all(&self.socket, octets, deadline) };
         let mut outgoing = locked(&tls.outgoing);
         for part in octets.chunks(RECORD) {

@@ -5,10 +5,13 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use rrul_model::flow::AddressFamily;
+use rrul_model::flow::{AddressFamily, FlowId};
 use rrul_model::marking::ServiceClass;
+use rrul_model::time::TestTime;
 use rrul_model::units::{BitRate, ByteCount};
 use socket2::{Domain, SockRef};
+
+use crate::tcp_info;
 
 /// linux/tcp.h, since 6.15: the longest wait, in milliseconds.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
@@ -109,16 +112,30 @@ pub fn limit_unsent(socket: &impl AsFd, octets: usize) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, octets as libc::c_int)
 }
 
-/// Has a stream that says little send again what was lost soon, however often it is lost.
+/// The shortest and the longest wait that [`TCP_RTO_MAX_MS`] takes.
+const BOUNDS_MS: (u32, u32) = (1000, 120_000);
+
+/// Has a stream that says little send again what was lost soon, however often it is lost. To be called with each message, as the
+/// wait depends on what the path takes by then.
 ///
 /// A queue may drop every other packet of such a stream: CoDel does where a full packet takes longer than its target, as on uploads of
 /// 1 Mbit/s behind fq_codel. Each loss in a row doubles the wait for the next attempt, until the other end takes the stream for dead.
-/// A kernel that knows neither option waits as it always did.
+/// But what waits in a queue of seconds is not lost. Where it is retransmitted before its acknowledgment can have come, the kernel
+/// counts attempts in vain, and gives up a stream of which everything arrives. A kernel that knows neither option waits as it always did.
 pub fn insist(socket: &impl AsFd) {
-    let (linear, longest_ms): (libc::c_int, libc::c_int) = (1, 1000);
+    let linear: libc::c_int = 1;
     // Of few packets under way, the first six attempts follow each other after the same wait.
     let _ = set(socket, libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, linear);
-    let _ = set(socket, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, longest_ms);
+    let info = tcp_info::read(socket, FlowId::CONTROL, TestTime::ZERO);
+    let longest = info.map_or(BOUNDS_MS.0, |info| longest_wait_ms(info.rtt, info.rttvar));
+    let _ = set(socket, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, longest.cast_signed());
+}
+
+/// The longest wait for an acknowledgment, from the smoothed round trip and its variation in microseconds: twice what the first may
+/// take (RFC 6298), and 1 s at least.
+fn longest_wait_ms(rtt_us: u32, variation_us: u32) -> u32 {
+    let first = rtt_us.saturating_add(variation_us.saturating_mul(4));
+    (first / 500).clamp(BOUNDS_MS.0, BOUNDS_MS.1)
 }
 
 /// Asks for kernel stamps of what the socket receives and sends.
@@ -225,13 +242,14 @@ pub(super) fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c
 
 #[cfg(test)]
 mod tests {
-    use socket2::Type;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
     #[test]
-    fn who_insists_waits_no_longer_than_a_second() {
-        let socket = socket2::Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    fn who_insists_waits_no_longer_than_a_second_where_the_path_is_short() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let in_force = |name: libc::c_int| {
             let (mut value, mut length): (libc::c_int, libc::socklen_t) = (0, 4);
             // SAFETY: both point to plain data of that length, and the descriptor is open.
@@ -245,5 +263,12 @@ mod tests {
         assert_eq!(in_force(libc::TCP_THIN_LINEAR_TIMEOUTS), Some(1));
         // A kernel before 6.15 knows no such option.
         assert!(in_force(TCP_RTO_MAX_MS).is_none_or(|longest| longest == 1000));
+    }
+
+    #[test]
+    fn what_waits_in_a_queue_of_seconds_is_waited_for() {
+        assert_eq!(longest_wait_ms(20_000, 10_000), 1000);
+        assert_eq!(longest_wait_ms(3_000_000, 250_000), 8000, "first after 4 s");
+        assert_eq!(longest_wait_ms(u32::MAX, u32::MAX), 120_000);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) const BEDS: &[&Bed] = &[
     &families::HALF,
     &verdicts::FILLED,
     &verdicts::FAR,
+    &verdicts::SECONDS_AWAY,
     &verdicts::LONG_PATH,
     &verdicts::UDP_BLOCKED,
     &verdicts::BUSY_BASELINE,

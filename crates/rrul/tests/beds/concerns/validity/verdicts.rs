@@ -1,5 +1,6 @@
 //! Whether a run is reported to be what it is: far, blocked, busy, changing, or not loaded at all.
 
+use std::collections::HashSet;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use rrul_lab::Lab;
 use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::phase::Phase;
 
+use crate::journal::TCP;
 use crate::plans::{BOTH_WAYS, plan};
 use crate::rows::Rows;
 use crate::setting::{Measured, Setting};
@@ -51,6 +53,40 @@ pub(crate) const FAR: Bed = Bed {
         for (round_trip, expected) in [(79, false), (81, true)] {
             let measured = Setting::new(link(round_trip, FQ_CODEL[0], FQ_CODEL[1]), probes.clone()).measure();
             says(rows, "R8", &format!("{round_trip} ms: "), &measured, "server_far", expected);
+        }
+    },
+};
+
+/// Segments retransmitted in this direction, and different ones, of a test without TCP flows: they carry control messages.
+fn retransmitted(measured: &Measured, direction: Direction) -> (usize, usize) {
+    let segments = measured.truth.direction(direction).records().filter(|record| record.protocol == TCP);
+    let numbers: Vec<_> = segments
+        .filter(|record| record.tcp_payload > 0)
+        .map(|record| (record.source_port, record.destination_port, record.tcp_sequence))
+        .collect();
+    let different = numbers.iter().collect::<HashSet<_>>().len();
+    (numbers.len() - different, different)
+}
+
+pub(crate) const SECONDS_AWAY: Bed = Bed {
+    name: "seconds_away",
+    about: "A path of 1.5 s, as through a queue of seconds: control messages that only wait are not retransmitted, and the test runs to its end.",
+    runs: Runs::SideBySide,
+    run: |rows| {
+        let rate = "rate = \"10Mbit/s\"";
+        let measured = Setting::new(link(1500, rate, rate), plan("idle = \"8s\"", &[("udp_probe", "")])).measure();
+        rows.near(
+            "R44",
+            "idle round trip P50, ms",
+            measured.milliseconds("/round_trip_delay/idle/p50_ns"),
+            1500.0,
+            2.0,
+        );
+        says(rows, "R54", "", &measured, "partial", false);
+        for direction in Direction::ALL {
+            let (more, different) = retransmitted(&measured, direction);
+            let share = (different > 0).then(|| 100.0 * more as f64 / different as f64);
+            rows.between("R54", format!("{direction}: control messages retransmitted, %"), share, 0, 0.0..=20.0);
         }
     },
 };
