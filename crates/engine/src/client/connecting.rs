@@ -34,7 +34,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(4);
 /// How long the server's first bytes may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// How long a server may acknowledge nothing of what the client says on the control connection.
+/// How long the server may leave what the client says on the control connection unacknowledged.
 const GIVEN_UP: Duration = Duration::from_secs(30);
 
 /// A session is open and every family under test is proven.

@@ -115,8 +115,8 @@ pub fn limit_unsent(socket: &impl AsFd, octets: usize) -> io::Result<()> {
 /// The shortest and the longest wait that [`TCP_RTO_MAX_MS`] takes.
 const BOUNDS_MS: (u32, u32) = (1000, 120_000);
 
-/// Has a stream that says little send again what was lost soon, however often it is lost. To be called with each message, as the
-/// wait depends on what the path takes by then.
+/// Has a stream that says little retransmit soon what was lost, however often it is lost. To be called before each message: how soon
+/// depends on the round trip, which the load changes.
 ///
 /// A queue may drop every other packet of such a stream: CoDel does where a full packet takes longer than its target, as on uploads of
 /// 1 Mbit/s behind fq_codel. Each loss in a row doubles the wait for the next attempt, until the other end takes the stream for dead.
@@ -131,8 +131,8 @@ pub fn insist(socket: &impl AsFd) {
     let _ = set(socket, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, longest.cast_signed());
 }
 
-/// The longest wait for an acknowledgment, from the smoothed round trip and its variation in microseconds: twice what the first may
-/// take (RFC 6298), and 1 s at least.
+/// The longest wait for an acknowledgment, from the smoothed round trip and its variation in microseconds: twice the retransmission
+/// timeout of RFC 6298, and 1 s at least.
 fn longest_wait_ms(rtt_us: u32, variation_us: u32) -> u32 {
     let first = rtt_us.saturating_add(variation_us.saturating_mul(4));
     (first / 500).clamp(BOUNDS_MS.0, BOUNDS_MS.1)
