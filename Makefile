@@ -27,7 +27,7 @@ $(BUNDLES) &: $(MODULES) $(wildcard web/src/* web/src/*/*)
 web: $(BUNDLES)
 
 build: tools web ## the program, optimized: target/release/rrul
-	$(CARGO) build --release -p rrul
+	$(CARGO) build --release --target-dir target -p rrul
 	@scripts/strip target/release/rrul 25
 	@echo "target/release/rrul is ready; try: make demo"
 
@@ -45,7 +45,7 @@ ROUTER_CFLAGS = -DDYNAMIC_BMI2=0 -DHUF_FORCE_DECOMPRESS_X1 -DZSTD_FORCE_DECOMPRE
 
 router: ## the program for routers, without charts, comparison, exports, lab, browser and screen: target/router/rrul; needs no Node.js
 	@scripts/tools router
-	CFLAGS="$(CFLAGS) $(ROUTER_CFLAGS)" $(CARGO) rustc --profile router --no-default-features --features silent -p rrul --bin rrul -- $(ROUTER_LINK)
+	CFLAGS="$(CFLAGS) $(ROUTER_CFLAGS)" $(CARGO) rustc --profile router --target-dir target --no-default-features --features silent -p rrul --bin rrul -- $(ROUTER_LINK)
 	@scripts/strip target/router/rrul 7
 	RRUL_PROGRAM=$(CURDIR)/target/router/rrul $(CARGO) test --no-default-features --features silent -p rrul --test either_build
 
