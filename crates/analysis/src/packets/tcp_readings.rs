@@ -37,3 +37,12 @@ pub(crate) fn within(readings: &[TcpInfo], window: Window) -> &[TcpInfo] {
     let to = readings.partition_point(|row| row.at < window.to);
     readings.get(from..to).unwrap_or_default()
 }
+
+/// Those of a connection's readings whose delivery rate was measured since the reading before. Where nothing more was delivered, as in
+/// a class that the router starves, the kernel repeats what it measured before.
+pub(crate) fn measured_anew(readings: &[TcpInfo]) -> impl Iterator<Item = &TcpInfo> + Clone {
+    let before = std::iter::once(None).chain(readings.iter().map(Some));
+    let anew =
+        |(row, before): &(&TcpInfo, Option<&TcpInfo>)| before.is_none_or(|before| row.delivered != before.delivered);
+    readings.iter().zip(before).filter(anew).map(|(row, _)| row)
+}

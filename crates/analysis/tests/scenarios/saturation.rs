@@ -37,6 +37,7 @@ impl Line {
             let at = 5 * SECOND + 200 * MS * step.cast_signed();
             let row = TcpInfo {
                 busy_time: step * 200_000,
+                delivered: 100 * step as u32,
                 rwnd_limited: step * 200 * self.held_back,
                 app_limited: u8::from(step % 5 < self.starved_fifths),
                 bytes_retrans: if self.retransmits { step * 1448 } else { 0 },
@@ -77,6 +78,23 @@ fn a_line_whose_packets_wait_while_its_rate_is_steady_is_full() {
     for code in ["not_saturated", "rate_unsteady", "delay_unsteady", "baseline_busy", "host_limited"] {
         assert_eq!(reason(&analysis, code), None);
     }
+}
+
+#[test]
+fn a_stream_that_the_router_starves_is_not_limited_by_its_host() {
+    let mut scenario = STEADY.scenario();
+    let flow = stream(&mut scenario, Direction::Up, |_| 0);
+    for step in 0..=150_u64 {
+        // Its kernel goes on saying what it saw when the stream was opened: that nothing was there to be sent.
+        let at = 5 * SECOND + 200 * MS * step.cast_signed();
+        let row = TcpInfo { busy_time: step * 200_000, delivered: 2, app_limited: 1, ..tcp_info(flow, at) };
+        scenario.observe(Client, at, row);
+    }
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.saturation.up.as_ref().unwrap().saturated, Some(true));
+    assert_eq!(reason(&analysis, "host_limited"), None);
+    let limits = &analysis.measured.stream_limits.up;
+    assert_eq!((limits.pooled.app_limited, limits.streams[1].limits.app_limited), (Some(0.0), None));
 }
 
 #[test]

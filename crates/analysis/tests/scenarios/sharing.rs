@@ -295,6 +295,7 @@ fn limits_are_reported_as_parts_of_the_time_between_the_first_and_the_last_readi
             rwnd_limited,
             sndbuf_limited,
             app_limited,
+            delivered: busy_time as u32 / 1000,
             snd_cwnd: 33,
             snd_ssthresh: if at == 6 * SECOND { 0x7fff_ffff } else { 20 },
             rtt: 18_000,

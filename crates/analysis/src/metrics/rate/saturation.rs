@@ -16,7 +16,7 @@ use crate::metrics::delay::queueing::Queueing;
 use crate::metrics::octets::link_octets::LinkOctets;
 use crate::metrics::rate::rate_series::LoadRate;
 use crate::metrics::tcp::stream_limits::StreamLimits;
-use crate::packets::tcp_readings::TcpReadings;
+use crate::packets::tcp_readings::{TcpReadings, measured_anew};
 use crate::statistics::counter::Counter;
 use crate::statistics::percentile::percentile;
 
@@ -56,7 +56,7 @@ impl Saturations {
 /// A direction is saturated when three conditions were met for 4 s at some time. First, its rate had settled: the
 /// standard deviation of the last four moving averages over 4 s is below 5 % of their mean. Second, the network limited
 /// its senders: for at least 90 % of the time in which they had data; they always had data; and in at most 10 % of the
-/// readings the program had supplied too little. Third, the bottleneck showed in one of four ways. Packets waited for
+/// measurements of the delivery rate the program had supplied too little. Third, the bottleneck showed in one of four ways. Packets waited for
 /// twice the time of one full packet and at least 2 ms (median of the 4 s); were marked CE; were retransmitted; or took
 /// nine tenths of the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs
 /// was not recorded.
@@ -285,7 +285,7 @@ struct Kernel {
     buffer_limited: Vec<Counter>,
     retransmitted: Vec<Counter>,
     marked: Vec<Counter>,
-    /// When senders were read, and whether their program limited them then.
+    /// When a measurement of the delivery rate was read, and whether the sender's program limited it.
     app_limited: Vec<(TestTime, bool)>,
 }
 
@@ -303,8 +303,8 @@ impl Kernel {
             let read = flows.iter().map(readings).filter(|(_, readings)| !readings.is_empty());
             read.map(|(opened, readings)| Counter::new(readings).starting_from_zero_at(opened)).collect()
         };
-        let sent = flows.iter().flat_map(|flow| tcp.at(sender(direction), flow.id));
-        let mut app_limited: Vec<_> = sent.map(|row| (row.at, row.app_limited != 0)).collect();
+        let rates = flows.iter().flat_map(|flow| measured_anew(tcp.at(sender(direction), flow.id)));
+        let mut app_limited: Vec<_> = rates.map(|row| (row.at, row.app_limited != 0)).collect();
         app_limited.sort_unstable_by_key(|(at, _)| *at);
         Self {
             app_limited,

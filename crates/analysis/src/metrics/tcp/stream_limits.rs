@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::packets::tcp_readings::{TcpReadings, within};
+use crate::packets::tcp_readings::{TcpReadings, measured_anew, within};
 
 /// Limits by direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub struct Limits {
     ///
     /// Unit: share. Source: tcpi_sndbuf_limited.
     pub sndbuf_limited: Option<f64>,
-    /// Share of the readings in which the sender's program limited the kernel's measurement of the delivery rate.
+    /// Share of the kernel's measurements of the delivery rate that the sender's program limited, of those read.
     ///
     /// Unit: share. Source: tcpi_delivery_rate_app_limited.
     pub app_limited: Option<f64>,
@@ -115,17 +115,19 @@ struct Times {
 
 impl Times {
     /// Measures one stream, from the first reading in the window to the last.
-    fn from_rows(rows: &[TcpInfo]) -> Option<Self> {
-        let (first, last) = (rows.first()?, rows.last()?);
+    fn from_rows(rows: &[TcpInfo], window: Window) -> Option<Self> {
+        let inside = within(rows, window);
+        let (first, last) = (inside.first()?, inside.last()?);
         let elapsed = u64::try_from(last.at.since(first.at).0).ok()? / 1000;
+        let rates = measured_anew(rows).filter(|row| window.contains(row.at));
         let grown = |field: fn(&TcpInfo) -> u64| field(last).saturating_sub(field(first));
         Some(Self {
             elapsed,
             busy: grown(|row| row.busy_time).min(elapsed),
             rwnd: grown(|row| row.rwnd_limited),
             sndbuf: grown(|row| row.sndbuf_limited),
-            readings: rows.len() as u64,
-            app_limited: rows.iter().filter(|row| row.app_limited != 0).count() as u64,
+            readings: rates.clone().count() as u64,
+            app_limited: rates.filter(|row| row.app_limited != 0).count() as u64,
         })
         .filter(|times| times.elapsed > 0)
     }
@@ -172,9 +174,9 @@ fn of_direction(recording: &Recording, tcp: &TcpReadings, direction: Direction, 
     let load = |flow: &&rrul_model::flow::FlowSpec| flow.is_load_stream() && flow.direction == Some(direction);
     for flow in recording.header.flows.iter().filter(load) {
         let rows = tcp.at(sender(direction), flow.id);
-        let inside = within(rows, window.intersection(&flow.window));
         // Other programs' recordings hold windows and round trips, and no times.
-        let times = Times::from_rows(inside).filter(|_| recording.header.imported.is_none());
+        let times =
+            Times::from_rows(rows, window.intersection(&flow.window)).filter(|_| recording.header.imported.is_none());
         if let Some(times) = &times {
             sums.add(times);
         }
