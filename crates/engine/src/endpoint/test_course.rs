@@ -62,7 +62,7 @@ impl TestCourse {
         TestTime(self.length.load(Ordering::Relaxed))
     }
 
-    /// The last phase ends earlier than it could: probes and traces send nothing that is due later.
+    /// The last phase ends earlier than it could, and so does every flow.
     pub fn shorten(&self, length: TestTime) {
         self.length.fetch_min(length.0, Ordering::Relaxed);
     }
@@ -77,7 +77,8 @@ impl TestCourse {
     /// When what was planned to end at `planned` ends.
     pub fn ends(&self, planned: TestTime) -> TestTime {
         let at = TestTime(self.load_ended.load(Ordering::Acquire));
-        LoadEnd { at, planned: TestTime(self.load_end_planned.load(Ordering::Relaxed)) }.moved(planned)
+        let moved = LoadEnd { at, planned: TestTime(self.load_end_planned.load(Ordering::Relaxed)) }.moved(planned);
+        moved.min(self.length())
     }
 
     /// T0 on the server's session clock, once it is agreed.

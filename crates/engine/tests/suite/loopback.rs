@@ -72,6 +72,23 @@ fn a_whole_test_over_both_families_is_recorded_from_both_ends() {
     }
 }
 
+#[test]
+fn every_flow_ends_with_a_last_phase_that_ends_early() {
+    let text = EVERYTHING.replace("after = \"300ms\"", "after = \"1s\"\nafter_at_most = \"20s\"");
+    let server = server();
+    let recording = record(&options(&server, plan(&text))).unwrap();
+    assert_eq!(failures(&recording), Vec::<String>::new());
+    let end = recording.end.as_ref().unwrap();
+    let last = end.phases_ended.expect("the line was idle again");
+    // Had a flow gone on, the client would have waited for it for 3.5 s.
+    assert!(end.at < last + std::time::Duration::from_secs(3), "{last} to {}", end.at);
+    let client = || recording.tables_of(ObservationPoint::Client);
+    // The time was taken a moment before the flows learn of it.
+    let over = last + std::time::Duration::from_millis(200);
+    let late = client().flat_map(|tables| tables.transaction.rows()).filter(|row| row.started > over).count();
+    assert_eq!(late, 0, "transactions after the end");
+}
+
 /// The default test is the largest that is usual, and over a fast line nothing of it is left out.
 #[test]
 fn all_that_the_default_test_observes_has_room() {
