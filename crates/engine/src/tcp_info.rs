@@ -55,6 +55,11 @@ impl Raw {
     }
 }
 
+/// Bytes that the other end has sent or acknowledged: while they grow, it is there.
+pub fn answered(info: &TcpInfo) -> u64 {
+    info.bytes_received.saturating_add(info.bytes_acked)
+}
+
 /// Reads the state of a connection; `None` when this is no TCP socket.
 pub fn read(socket: impl AsFd, flow: FlowId, at: TestTime) -> Option<TcpInfo> {
     let raw = Raw::read(socket)?;

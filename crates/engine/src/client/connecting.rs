@@ -21,6 +21,7 @@ use super::control_client::{Heartbeat, listen, send};
 use super::options::{Families, NameError, RunError, RunOptions};
 #[cfg(feature = "certificates")]
 use super::server_names;
+use super::server_silence::GIVEN_UP;
 use super::server_trust::{Encryption, Met, TrustError};
 #[cfg(feature = "certificates")]
 use crate::control_link::CertifiedError;
@@ -33,9 +34,6 @@ const CONNECT_TIME: Duration = Duration::from_secs(4);
 
 /// How long the server's first bytes may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-
-/// How long the server may leave what the client says on the control connection unacknowledged.
-const GIVEN_UP: Duration = Duration::from_secs(30);
 
 /// A session is open and every family under test is proven.
 pub(super) struct Connected {

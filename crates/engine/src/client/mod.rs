@@ -14,6 +14,7 @@ mod redacting_observer;
 mod report_budget;
 mod run_loop;
 mod server_names;
+mod server_silence;
 mod server_trust;
 mod trace_rate;
 mod waiting_line;

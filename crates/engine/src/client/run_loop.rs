@@ -14,11 +14,13 @@ use rrul_model::phase::LoadEnd;
 use rrul_model::recording::Frame;
 use rrul_model::time::{TestTime, Window};
 use rrul_proto::control::{ClientMessage, ServerMessage};
+use socket2::SockRef;
 
 use super::control_client::{ANSWER_TIME, Heartbeat, send};
 use super::drain_watch::DrainWatch;
 use super::options::RunObserver;
 use super::report_budget::ReportBudget;
+use super::server_silence::{GIVEN_UP, ServerSilence};
 use crate::clock::test_clock::TestClock;
 use crate::control_link::{self, Compression, ControlStream, LinkError};
 use crate::endpoint::Endpoint;
@@ -88,6 +90,12 @@ pub(super) fn measure(
     let (sender, received) = channel();
     let listening = control.try_clone();
     end.watch_control(control.socket());
+    let silence = open_load.window.map(|_| {
+        // The kernel sees this connection alone.
+        let longest = Duration::from_nanos(end.length().0.max(0).cast_unsigned()) + GIVEN_UP;
+        let _ = SockRef::from(control.socket()).set_tcp_user_timeout(Some(longest));
+        ServerSilence::new(clock.now())
+    });
     std::thread::scope(|scope| {
         // Its clock samples show how long the test was listened to, so it goes on until the end.
         scope.spawn(|| end.sample(end.length() + ENDING + ANSWER_TIME));
@@ -106,6 +114,7 @@ pub(super) fn measure(
             received: &received,
             flows,
             watch,
+            silence,
             open_load,
             load_ended: None,
             phases_ended: None,
@@ -161,6 +170,10 @@ fn unbelievable(what: &str) -> LinkError {
     io::Error::new(io::ErrorKind::InvalidData, format!("it sent {what}")).into()
 }
 
+fn lost(when: TestTime, why: &impl std::fmt::Display) -> String {
+    format!("connection to the server lost at {when}: {why}")
+}
+
 struct Leader<'a> {
     control: &'a mut ControlStream,
     heartbeat: Heartbeat,
@@ -172,6 +185,8 @@ struct Leader<'a> {
     flows: &'a [JoinHandle<()>],
     /// Sees when the line is idle again, until it is.
     watch: Option<DrainWatch>,
+    /// Whether the server is still there, where the load may starve the control connection.
+    silence: Option<ServerSilence>,
     open_load: OpenLoad<'a>,
     /// When the load was ended before its planned end.
     load_ended: Option<TestTime>,
@@ -190,16 +205,14 @@ impl Leader<'_> {
         let mut deadline: Option<Instant> = None;
         loop {
             match self.received.recv_timeout(PATIENCE) {
-                Ok(FromServer::Frame(frame)) => self.audience.frame(*frame),
+                Ok(FromServer::Frame(frame)) => self.hand_on(*frame),
                 Ok(FromServer::Finished(state)) => {
                     finished = true;
                     self.server = state;
                 }
                 Ok(FromServer::Gone(error)) => {
                     let when = self.clock.now();
-                    return Some(
-                        partial.unwrap_or_else(|| format!("connection to the server lost at {when}: {error}")),
-                    );
+                    return Some(partial.unwrap_or_else(|| lost(when, &error)));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 // The listening thread has ended with its last word.
@@ -209,9 +222,13 @@ impl Leader<'_> {
             let now = self.clock.now();
             self.audience.tick(now);
             if now >= next_frame {
-                self.hand_on();
+                self.end.observer.collect(self.clock).into_iter().for_each(|frame| self.hand_on(frame));
                 next_frame = now + FRAME_INTERVAL;
                 self.end_when_drained(now);
+            }
+            if self.silence.as_ref().is_some_and(|silence| silence.is_lost(now)) {
+                let silent = format!("nothing of it has arrived for {} s", GIVEN_UP.as_secs());
+                return Some(partial.unwrap_or_else(|| lost(now, &silent)));
             }
             let stopped = || self.stop.load(Ordering::Relaxed).then(|| format!("stopped by the user at {now}"));
             let stopped = if partial.is_some() { None } else { stopped().or_else(|| self.end_load(now)) };
@@ -247,13 +264,14 @@ impl Leader<'_> {
         }
     }
 
-    fn hand_on(&mut self) {
-        for frame in self.end.observer.collect(self.clock) {
-            if let Some(watch) = &mut self.watch {
-                watch.read(&frame);
-            }
-            self.audience.frame(frame);
+    fn hand_on(&mut self, frame: Frame) {
+        if let Some(watch) = &mut self.watch {
+            watch.read(&frame);
         }
+        if let Some(silence) = &mut self.silence {
+            silence.read(&frame, self.clock.now());
+        }
+        self.audience.frame(frame);
     }
 
     /// Ends the load where the caller wants that, and has phase `after` follow; why the test ends instead, where the server

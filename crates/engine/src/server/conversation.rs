@@ -13,7 +13,8 @@ use rrul_model::time::TestTime;
 use rrul_proto::admission::load_queue::Place;
 use rrul_proto::admission::session_lease::SessionLease;
 use rrul_proto::control::{ClientMessage, ServerMessage};
-use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, SAMPLE_INTERVAL};
+use rrul_proto::limits::{FETCHING_TIME, LIGHT_BITS_PER_SECOND, SAMPLE_INTERVAL};
+use socket2::SockRef;
 
 use super::access::HeldAccess;
 use super::event::{EventKind, Refusal};
@@ -218,6 +219,11 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
     let Begun { end, clock, origin, turn, threads, .. } = begun;
     if let Some(turn) = &turn {
         control.loads(turn.test(), &end);
+        if control.session.says_alive() {
+            // The load may starve this connection alone, which the kernel cannot know. The lease can.
+            let longest = Duration::from_nanos(end.length().0.max(0).cast_unsigned()) + FETCHING_TIME;
+            let _ = SockRef::from(control.stream.socket()).set_tcp_user_timeout(Some(longest));
+        }
     }
     let end = &end;
     let session = &Arc::clone(&control.session);

@@ -35,6 +35,8 @@ pub(super) struct LeasedControl {
     lease: SessionLease,
     pace: MessagePace,
     mailbox: Mailbox,
+    /// Bytes that the client has sent or acknowledged in its streams.
+    answered: u64,
     /// The test that loads, until it has given way.
     loading: Option<(TestNumber, Arc<Endpoint>)>,
     has_given_way: bool,
@@ -52,7 +54,7 @@ impl LeasedControl {
         let (lease, pace) = (SessionLease::new(now), MessagePace::new(now));
         let (session, turns) = (Arc::clone(session), Arc::clone(turns));
         let mailbox = Mailbox::new(FRAME_OCTETS, SILENCE_TIME);
-        Self { stream, session, turns, access, lease, pace, mailbox, loading: None, has_given_way: false }
+        Self { stream, session, turns, access, lease, pace, mailbox, answered: 0, loading: None, has_given_way: false }
     }
 
     /// Whether the session was opened with a token, key or ticket.
@@ -133,7 +135,15 @@ impl LeasedControl {
             end.stop();
             self.finished();
         }
-        let now = RawTime::now().0;
+        let raw = RawTime::now();
+        let now = raw.0;
+        // Where the load itself starves the control connection, its streams say that the client is there.
+        let answered = self.session.moved.answered();
+        if answered > self.answered {
+            self.answered = answered;
+            self.session.is_there(raw);
+            self.lease.heard(now);
+        }
         self.lease.moved(self.session.moved(), now);
         self.lease.expired(now, self.turns.is_wanted()).map_or(Ok(()), |why| Err(expired(why)))
     }

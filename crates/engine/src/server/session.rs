@@ -10,6 +10,7 @@ use rrul_model::flow::{Direction, FlowId, FlowSpec};
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::BitRate;
 use rrul_proto::admission::consent;
+use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::control::ClientMessage;
 use rrul_proto::limits::{Limits, RateCap};
 use rrul_proto::opening::ClientOpening;
@@ -68,7 +69,7 @@ pub(super) struct Session {
     pub(super) pages: PageConnections,
     /// Replies that this host had no room for, by flow.
     unsent: Mutex<BTreeMap<u16, u32>>,
-    /// When the client last said something, on the session clock.
+    /// When the client last showed that it is there, on the session clock.
     heard: AtomicI64,
     /// Whether it says that it is there.
     says_alive: AtomicBool,
@@ -241,9 +242,12 @@ impl AttachedFlow {
     pub(super) fn serve(&self, stream: TcpStream, answer: &[u8]) {
         // A kernel without it keeps what its own bounds allow.
         let _ = options::limit_unsent(&stream, self.unsent);
+        // A class that the router starves is a figure. How long the stream lasts is for the lease, not for the kernel.
+        let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(None);
         let stream = Arc::new(stream);
         let _counted = self.moved.watch(&stream);
         self.part.serve(&self.spec, &stream, answer, &self.end);
+        let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(SILENCE_TIME));
     }
 }
 
@@ -366,10 +370,15 @@ impl Session {
 
     /// The client has said something on its control connection.
     pub(super) fn heard(&self, raw: RawTime, message: &ClientMessage) {
-        self.heard.fetch_max(self.at(raw), Ordering::Relaxed);
+        self.is_there(raw);
         if matches!(message, ClientMessage::Alive) {
             self.says_alive.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// The client has shown that it is there.
+    pub(super) fn is_there(&self, raw: RawTime) {
+        self.heard.fetch_max(self.at(raw), Ordering::Relaxed);
     }
 
     /// How many bytes it has moved, both directions: all packets so far, and streams as they were read last.

@@ -11,7 +11,7 @@ pub const GREETING_LASTS: Duration = Duration::from_secs(10);
 pub const GREETING_INTERVAL: Duration = Duration::from_millis(2500);
 
 /// Whether packets that are not answers may still be sent. Times are nanoseconds of one monotonic clock; `greeted`
-/// is when the flow's last greeting came, `heard` when the last control message did.
+/// is when the flow's last greeting came, `heard` when the client last showed that it is there.
 pub fn is_fresh(greeted: i64, heard: i64, now: i64) -> bool {
     let within = |since: i64, most: Duration| i128::from(now) - i128::from(since) <= most.as_nanos().cast_signed();
     within(greeted, GREETING_LASTS) && within(heard, SILENCE_TIME)

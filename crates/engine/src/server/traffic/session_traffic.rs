@@ -48,11 +48,34 @@ pub(crate) struct SessionTraffic {
     stream_octets: AtomicU64,
 }
 
+/// What the kernel has counted of streams.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    moved: Amount,
+    /// Bytes that the client has sent or acknowledged.
+    answered: u64,
+}
+
+impl Counted {
+    fn read(stream: &TcpStream) -> Self {
+        let info = tcp_info::read(stream, FlowId::CONTROL, TestTime::ZERO);
+        info.map_or_else(Self::default, |info| Self {
+            moved: Amount::of_stream(&info),
+            answered: tcp_info::answered(&info),
+        })
+    }
+
+    fn add(&mut self, more: Self) {
+        self.moved.add(more.moved);
+        self.answered = self.answered.saturating_add(more.answered);
+    }
+}
+
 #[derive(Debug, Default)]
 struct Streams {
     open: Vec<Arc<TcpStream>>,
-    /// What those have moved that are closed.
-    closed: Amount,
+    /// Of those that are closed.
+    closed: Counted,
     /// What has been taken of the whole.
     taken: Amount,
 }
@@ -68,14 +91,16 @@ impl Drop for CountedStream {
     fn drop(&mut self) {
         let mut streams = self.session.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.open.retain(|open| !Arc::ptr_eq(open, &self.stream));
-        streams.closed.add(moved(&self.stream));
+        streams.closed.add(Counted::read(&self.stream));
     }
 }
 
-/// What the kernel has counted of a stream.
-fn moved(stream: &TcpStream) -> Amount {
-    let counted = tcp_info::read(stream, FlowId::CONTROL, TestTime::ZERO);
-    counted.as_ref().map_or_else(Amount::default, Amount::of_stream)
+impl Streams {
+    fn read(&self) -> Counted {
+        let mut all = self.closed;
+        self.open.iter().for_each(|stream| all.add(Counted::read(stream)));
+        all
+    }
 }
 
 impl SessionTraffic {
@@ -97,11 +122,17 @@ impl SessionTraffic {
         self.packet_octets.load(Ordering::Relaxed).saturating_add(self.stream_octets.load(Ordering::Relaxed))
     }
 
+    /// Reads every stream; returns how many bytes the client has sent or acknowledged in all of them.
+    pub(in crate::server) fn answered(&self) -> u64 {
+        let all = self.streams.lock().unwrap_or_else(PoisonError::into_inner).read();
+        self.stream_octets.fetch_max(all.moved.octets, Ordering::Relaxed);
+        all.answered
+    }
+
     /// Reads every stream; returns what has been moved since this was last called.
     pub(in crate::server) fn take_new(&self) -> Amount {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = streams.closed;
-        streams.open.iter().for_each(|stream| all.add(moved(stream)));
+        let mut all = streams.read().moved;
         self.stream_octets.fetch_max(all.octets, Ordering::Relaxed);
         all.add(Amount {
             octets: self.packet_octets.load(Ordering::Relaxed),

@@ -13,6 +13,7 @@ pub(crate) const BEDS: &[&Bed] = &[
     &verdicts::FILLED,
     &verdicts::FAR,
     &verdicts::SECONDS_AWAY,
+    &verdicts::STARVED_STREAMS,
     &verdicts::LONG_PATH,
     &verdicts::UDP_BLOCKED,
     &verdicts::BUSY_BASELINE,

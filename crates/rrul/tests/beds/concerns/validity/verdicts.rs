@@ -91,6 +91,27 @@ pub(crate) const SECONDS_AWAY: Bed = Bed {
     },
 };
 
+pub(crate) const STARVED_STREAMS: Bed = Bed {
+    name: "starved_streams",
+    about: "20/8 Mbit/s, strict priority by class: streams of EF starve those of BK, and the control connection, for 45 s.",
+    runs: Runs::InAccuracy,
+    run: |rows| {
+        let queue = "queue = { discipline = \"prio\", limit = \"100p\" }";
+        let link = link(20, &format!("rate = \"20Mbit/s\"\n{queue}"), &format!("rate = \"8Mbit/s\"\n{queue}"));
+        let streams = format!("count = 2\neach.class = [\"EF\", \"BK\"]\n{BOTH_WAYS}");
+        let flows = [("bulk_tcp", streams.as_str()), ("udp_probe", "")];
+        let measured = Setting::new(link, plan("idle = \"2s\", load = \"45s\", after = \"3s\"", &flows)).measure();
+        for code in ["partial", "flow_failed", "host_limited"] {
+            says(rows, "R54", "", &measured, code, false);
+        }
+        for (direction, name) in [(Direction::Down, "down"), (Direction::Up, "up")] {
+            let carried = measured.number(&format!("/link_octets/load/{name}/all/carried_octets"));
+            let truth = measured.delivered(direction, None, &measured.window(Phase::Load));
+            rows.near("R54", format!("bytes carried {name}"), carried, truth, truth * 0.01);
+        }
+    },
+};
+
 pub(crate) const LONG_PATH: Bed = Bed {
     name: "long_path",
     about: "20/8 Mbit/s, 170 ms, FIFOs of 256 packets: such a path is still filled.",
