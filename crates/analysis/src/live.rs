@@ -27,6 +27,8 @@ use waiting::{Answer, Waiting};
 const SECOND: Duration = Duration::from_secs(1);
 /// How long readings are kept: the last full second, the part of one that follows, and one to interpolate from.
 const KEPT: Duration = Duration::from_secs(4);
+/// How far what one host has said may be behind the other's: later, it says nothing of the last second.
+const STALE: Duration = Duration::from_secs(8);
 
 /// What happened in the last full second.
 ///
@@ -34,10 +36,10 @@ const KEPT: Duration = Duration::from_secs(4);
 /// times their usual size, and delays lack stamps that arrive late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveSnapshot {
-    /// Goodput of all load flows together, client to server.
-    pub up: BitRate,
-    /// Goodput of all load flows together, server to client.
-    pub down: BitRate,
+    /// Goodput of all load flows together, client to server; `None` while the server's observations do not arrive.
+    pub up: Option<BitRate>,
+    /// Goodput of all load flows together, server to client; `None` while the client's do not.
+    pub down: Option<BitRate>,
     /// Median round-trip delay of the probes whose reply came in that second; `None` when none did.
     pub delay: Option<Delay>,
     /// Probes whose waiting time of 3 s ran out in that second.
@@ -128,8 +130,12 @@ impl Live {
         snapshot
     }
 
-    fn rate(&self, direction: Direction, now: Option<TestTime>) -> BitRate {
-        let Some(second) = now.map(last_full_second) else { return BitRate(0) };
+    fn rate(&self, direction: Direction, now: Option<TestTime>) -> Option<BitRate> {
+        let Some(now) = now else { return Some(BitRate(0)) };
+        if self.client.max(self.server) > Some(now + STALE) {
+            return None;
+        }
+        let second = last_full_second(now);
         let flows = self.octets.iter().filter(|(flow, _)| self.arrivals.direction(**flow) == Some(direction));
         let octets: f64 = flows
             .map(|(_, readings)| {
@@ -137,7 +143,7 @@ impl Live {
                 counter.at(second.to) - counter.at(second.from)
             })
             .sum();
-        ByteCount(octets.round() as u64).per(SECOND)
+        Some(ByteCount(octets.round() as u64).per(SECOND))
     }
 }
 

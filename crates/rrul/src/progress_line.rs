@@ -20,7 +20,7 @@ pub(crate) fn line(now: TestTime, phases: &[PhaseWindow], live: &LiveSnapshot) -
     let left = phases.last().map_or(0.0, |phase| (phase.window.to.seconds() - now.seconds()).max(0.0));
     let delay = live.delay.map_or_else(|| "-".to_owned(), |delay| delay.to_string());
     let lost = if live.lost_last_second > 0 { format!("   lost {}", live.lost_last_second) } else { String::new() };
-    let (down, up) = (live.down.to_string(), live.up.to_string());
+    let [down, up] = [live.down, live.up].map(|rate| rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string()));
     format!("{phase:<6} {left:>3.0} s left   down {down:>11}   up {up:>11}   delay {delay:>8}{lost}")
 }
 
@@ -36,12 +36,18 @@ mod tests {
         let window = Window { from: TestTime(0), to: TestTime(20_000_000_000) };
         let phases = [PhaseWindow { phase: Phase::Load, window }];
         let live = LiveSnapshot {
-            up: BitRate(7_200_000),
-            down: BitRate(18_900_000),
+            up: Some(BitRate(7_200_000)),
+            down: Some(BitRate(18_900_000)),
             delay: Some(Delay(215_000_000)),
             lost_last_second: 3,
         };
         let line = line(TestTime(5_000_000_000), &phases, &live);
         assert_eq!(line, "load    15 s left   down 18.9 Mbit/s   up 7.20 Mbit/s   delay   215 ms   lost 3");
+        let silent =
+            super::line(TestTime(5_000_000_000), &phases, &LiveSnapshot { up: None, lost_last_second: 0, ..live });
+        assert_eq!(
+            silent, "load    15 s left   down 18.9 Mbit/s   up           -   delay   215 ms",
+            "no word of the server"
+        );
     }
 }

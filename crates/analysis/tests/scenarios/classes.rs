@@ -156,6 +156,22 @@ fn other_moments_of_one_queue_are_no_treatment() {
 }
 
 #[test]
+fn losses_of_packets_that_come_at_other_moments_prove_nothing() {
+    let lossy = |at: i64| (at / (20 * MS) % 10 != 3).then_some(0);
+    for (wait, acted_on) in [(80, None), (0, Some(true))] {
+        let mut scenario = Scenario::new();
+        probes(&mut scenario, ServiceClass::BE, V4, &queue(wait), &lossy);
+        probes(&mut scenario, ServiceClass::EF, V4, NO_WAIT, NO_WAIT);
+        let up = class(&treated(&scenario, Direction::Up), ServiceClass::EF).acted_on;
+        assert_eq!(up, Some(wait > 0), "best effort waits {wait} ms on the way up");
+        let down = treated(&scenario, Direction::Down);
+        let difference = class(&down, ServiceClass::EF);
+        assert!((difference.loss.difference.unwrap() + 0.1).abs() < 0.01, "{difference:?}");
+        assert_eq!(difference.acted_on, acted_on, "{difference:?}");
+    }
+}
+
+#[test]
 fn what_only_one_family_shows_is_chance() {
     let both = |second: i64| {
         let mut scenario = Scenario::new();

@@ -26,12 +26,26 @@ fn follow(scenario: &Scenario) -> Vec<LiveSnapshot> {
 #[test]
 fn the_view_shows_the_last_full_second() {
     let seconds = follow(&Scenario::healthy());
-    let expected =
-        LiveSnapshot { up: BitRate(8_000_000), down: BitRate(20_000_000), delay: ms(20), lost_last_second: 0 };
+    let rate = |megabits: u64| Some(BitRate(megabits * 1_000_000));
+    let expected = LiveSnapshot { up: rate(8), down: rate(20), delay: ms(20), lost_last_second: 0 };
     // Bytes of the load's first second, from 5 s on, are complete with the frames of 6 s.
     assert_eq!(seconds[8], expected);
     assert_eq!(seconds[13], expected);
-    assert_eq!(seconds[3], LiveSnapshot { up: BitRate(0), down: BitRate(0), ..expected });
+    assert_eq!(seconds[3], LiveSnapshot { up: rate(0), down: rate(0), ..expected });
+}
+
+#[test]
+fn the_upload_is_unknown_while_nothing_of_the_server_arrives() {
+    let scenario = Scenario::healthy();
+    let mut live = Live::new(&scenario.recording.header);
+    let of = |point| scenario.recording.frames_of(point);
+    let early = |frame: &&Frame| frame.number <= 9;
+    of(Server).filter(early).for_each(|frame| live.push(frame));
+    of(Client).filter(early).for_each(|frame| live.push(frame));
+    assert_eq!(live.snapshot().up, Some(BitRate(8_000_000)));
+    of(Client).filter(|frame| !early(frame)).for_each(|frame| live.push(frame));
+    let snapshot = live.snapshot();
+    assert_eq!((snapshot.up, snapshot.down.is_some()), (None, true), "10 s later");
 }
 
 #[test]
@@ -64,7 +78,7 @@ fn only_the_receivers_count_is_goodput() {
         let at = TestTime(reading * 100 * MS);
         scenario.observe(Server, at.0, OctetsReceived { flow, at, octets: ByteCount(reading as u64 * 9_000_000) });
     }
-    assert_eq!(follow(&scenario)[9].down, BitRate(20_000_000));
+    assert_eq!(follow(&scenario)[9].down, Some(BitRate(20_000_000)));
 }
 
 #[test]
@@ -77,7 +91,7 @@ fn counts_that_only_a_hostile_server_sends_leave_the_view_standing() {
         let row = TcpInfo { data_segs_in, rcv_mss: u32::MAX, ..tcp_info(flow, at) };
         scenario.observe(Client, at, row);
     }
-    assert!(follow(&scenario)[7].down > BitRate(0));
+    assert!(follow(&scenario)[7].down > Some(BitRate(0)));
 }
 
 #[test]

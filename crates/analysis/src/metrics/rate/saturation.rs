@@ -55,9 +55,9 @@ impl Saturations {
 ///
 /// A direction is saturated when three conditions were met for 4 s at some time. First, its rate had settled: the
 /// standard deviation of the last four moving averages over 4 s is below 5 % of their mean. Second, the network limited
-/// its senders: for at least 90 % of the time in which they had data; they always had data; and in at most 10 % of the
-/// measurements of the delivery rate the program had supplied too little. Third, the bottleneck showed in one of four ways. Packets waited for
-/// twice the time of one full packet and at least 2 ms (median of the 4 s); were marked CE; were retransmitted; or took
+/// its senders for at least 90 % of the time in which they had data. They always had data, and the program had limited
+/// at most 10 % of the delivery rates read. Third, the bottleneck showed in one of four ways. Packets waited for twice
+/// the time of one full packet and at least 2 ms (median of the 4 s); were marked CE; were retransmitted; or took
 /// nine tenths of the speed of a host's interface. `null` is unknown: the load was too short, or what a criterion needs
 /// was not recorded.
 ///

@@ -52,8 +52,9 @@ pub(crate) fn of_class<'t, 'a>(tracks: &'t [Track<'a>], class: ServiceClass) -> 
 pub struct ClassDifference {
     /// The class that is compared with best effort.
     pub class: ServiceClass,
-    /// Whether the path treats it unlike best effort; null when no packets of both were sent, the load was too short, or
-    /// over half of the packets of either were lost before they came to this direction.
+    /// Whether the path treats it unlike best effort. Null when no packets of both were sent, the load was too short, or
+    /// over half of the packets of either were lost before they came to this direction. Null also when only losses
+    /// differ and the direction before acts on the class: its packets then come at other moments.
     ///
     /// Source: spec, Test Requirements (classification optimization).
     pub acted_on: Option<bool>,
@@ -230,7 +231,12 @@ impl<'r, 'a> Comparison<'r, 'a> {
                 .into_iter()
                 .any(|(per_mille, delay)| matters(per_mille, delay, class, plain) && !one_queue(delay));
             let lossy = loss.is_some_and(|(own, other)| loss_matters(difference.loss, own.max(other)));
-            difference.acted_on = Some(delayed || lossy);
+            difference.acted_on = match (delayed, lossy) {
+                (true, _) => Some(true),
+                // Packets that come at other moments meet the same queue when it is fuller, or less full.
+                (false, true) if displaced => None,
+                (false, lossy) => Some(lossy),
+            };
         }
         difference
     }

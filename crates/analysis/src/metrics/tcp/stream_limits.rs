@@ -60,7 +60,7 @@ pub struct Limits {
     ///
     /// Unit: share. Source: tcpi_sndbuf_limited.
     pub sndbuf_limited: Option<f64>,
-    /// Share of the kernel's measurements of the delivery rate that the sender's program limited, of those read.
+    /// Share of the delivery rates read that the sender's program had limited.
     ///
     /// Unit: share. Source: tcpi_delivery_rate_app_limited.
     pub app_limited: Option<f64>,
