@@ -17,7 +17,7 @@ use serde::de::{DeserializeOwned, Error};
 
 #[cfg(feature = "certificates")]
 pub use authorities::{Authorities, CertificateProblem, NoAuthority};
-pub(crate) use mailbox::Mailbox;
+pub(crate) use mailbox::{Mailbox, Outbox};
 #[cfg(feature = "certificates")]
 pub use stream::CertifiedError;
 pub use stream::{ControlStream, ReadBefore};

@@ -36,6 +36,9 @@ pub const LIGHT_BITS_PER_SECOND: u64 = 1_000_000;
 /// Events of one flow that a server notes; later ones are left out.
 pub const EVENTS_OF_A_FLOW: u32 = 16;
 
+/// Octets of observations that wait while a load starves the control connection: minutes of the largest test.
+pub const OBSERVATIONS_WAITING: usize = 4 << 20;
+
 /// How long after the last phase a session may still fetch what it has measured.
 pub const FETCHING_TIME: Duration = Duration::from_secs(30);
 

@@ -1,7 +1,7 @@
 //! Whether the server is still there while a test loads the line.
 //!
-//! A router that serves classes by strict priority starves the control connection, while the server is well. So the silence of
-//! that connection means nothing then; that of every flow does.
+//! A router that serves classes by strict priority may starve the control connection, while the server is well. Its silence means
+//! nothing then. A server of which nothing else comes either is lost.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,10 +28,14 @@ impl ServerSilence {
         Self { heard, answered: HashMap::new() }
     }
 
-    /// Reads what either end observed until now: what the server observed has arrived, answers have, or bytes in a stream.
+    /// Reads what either end observed until now. What the server observed has come from it. So have answers, packets, and bytes and
+    /// acknowledgments of a stream.
     pub(super) fn read(&mut self, frame: &Frame, now: TestTime) {
         let tables = &frame.tables;
-        let mut is_there = frame.point == ObservationPoint::Server || !tables.probe_received.is_empty();
+        let mut is_there = frame.point == ObservationPoint::Server
+            || !tables.probe_received.is_empty()
+            || !tables.packet_received.is_empty()
+            || tables.transaction.rows().any(|row| row.answered != 0);
         for row in tables.tcp_info.rows() {
             let answered = tcp_info::answered(&row);
             is_there |= self.answered.insert(row.flow, answered).is_some_and(|before| before != answered);

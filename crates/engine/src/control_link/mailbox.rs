@@ -1,14 +1,16 @@
 //! The messages of a control connection whose thread has more to do than to wait for them.
 
-use std::io::{self, Write};
+use std::io;
 use std::time::{Duration, Instant};
 
 use rrul_proto::control::{FRAME_HEADER_OCTETS, FrameHeader};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use socket2::SockRef;
 
 use super::{Compression, ControlStream, LinkError, decode, encode};
-use crate::socket::options;
+use crate::endpoint::test_course::PATIENCE;
+use crate::socket::{options, wait};
 
 /// Bytes that may wait for a client that does not read before it gets nothing more.
 const MOST_WAITING: usize = 64 << 10;
@@ -21,19 +23,30 @@ const PART: usize = 512;
 pub(crate) struct Mailbox {
     /// Payload of the longest message that is taken.
     longest: usize,
-    /// How long a message may take to come or to leave.
+    /// How long a message may take to come.
     patience: Duration,
     incoming: Vec<u8>,
     /// Since when a part of a message is there.
     begun: Option<Instant>,
-    outgoing: Vec<u8>,
-    /// Since when the kernel has taken none of it.
+    outbox: Outbox,
+}
+
+/// Messages that have not left yet. They take no memory while none waits.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    /// Bytes that may wait before the client gets nothing more.
+    room: usize,
+    /// How long the kernel may take none of them.
+    patience: Duration,
+    waiting: Vec<u8>,
+    /// Since when it has taken none.
     stuck: Option<Instant>,
 }
 
 impl Mailbox {
     pub(crate) fn new(longest: usize, patience: Duration) -> Self {
-        Self { longest, patience, incoming: Vec::new(), begun: None, outgoing: Vec::new(), stuck: None }
+        let outbox = Outbox::new(MOST_WAITING, patience);
+        Self { longest, patience, incoming: Vec::new(), begun: None, outbox }
     }
 
     /// Reads the next message, as far as it has come; `None` while it is not there. What follows it stays in the kernel.
@@ -69,23 +82,43 @@ impl Mailbox {
         Ok(None)
     }
 
+    /// As [`Outbox::post`].
+    pub(crate) fn post(&mut self, stream: &ControlStream, message: &impl Serialize) -> Result<(), LinkError> {
+        self.outbox.post(stream, message)
+    }
+
+    /// Whether something waits until the kernel takes more.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.outbox.is_waiting()
+    }
+
+    /// As [`Outbox::flush`].
+    pub(crate) fn flush(&mut self, stream: &ControlStream) -> Result<(), LinkError> {
+        self.outbox.flush(stream)
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(room: usize, patience: Duration) -> Self {
+        Self { room, patience, waiting: Vec::new(), stuck: None }
+    }
+
     /// Sends a message, as far as the kernel takes it at once.
     ///
     /// # Errors
     /// When the connection breaks, too much waits already, or the message is longer than a frame may be.
     pub(crate) fn post(&mut self, stream: &ControlStream, message: &impl Serialize) -> Result<(), LinkError> {
-        if self.outgoing.len() > MOST_WAITING {
+        if self.waiting.len() > self.room {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly").into());
         }
         options::insist(stream.socket());
         let octets = stream.sealed(encode(message, Compression::Allowed)?)?;
-        self.outgoing.extend_from_slice(&octets);
+        self.waiting.extend_from_slice(&octets);
         self.flush(stream)
     }
 
-    /// Whether something waits until the kernel takes more.
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.outgoing.is_empty()
+    fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Sends what waits, as far as the kernel takes it at once.
@@ -93,9 +126,10 @@ impl Mailbox {
     /// # Errors
     /// When the connection breaks, or nothing has been taken for too long.
     pub(crate) fn flush(&mut self, stream: &ControlStream) -> Result<(), LinkError> {
+        let socket = SockRef::from(stream.socket());
         let mut sent = 0;
-        while sent < self.outgoing.len() {
-            match stream.socket().write(&self.outgoing[sent..]) {
+        while sent < self.waiting.len() {
+            match socket.send_with_flags(&self.waiting[sent..], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -103,16 +137,29 @@ impl Mailbox {
                 Err(error) => return Err(error.into()),
             }
         }
-        if sent == self.outgoing.len() {
-            (self.outgoing, self.stuck) = (Vec::new(), None);
+        if sent == self.waiting.len() {
+            (self.waiting, self.stuck) = (Vec::new(), None);
             return Ok(());
         }
         if sent > 0 {
-            self.outgoing.drain(..sent);
+            self.waiting.drain(..sent);
             self.stuck = None;
         }
         if self.stuck.get_or_insert_with(Instant::now).elapsed() > self.patience {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read").into());
+        }
+        Ok(())
+    }
+
+    /// Sends all that waits.
+    ///
+    /// # Errors
+    /// As [`Outbox::flush`].
+    pub(crate) fn drain(&mut self, stream: &ControlStream) -> Result<(), LinkError> {
+        self.flush(stream)?;
+        while self.is_waiting() {
+            wait::writable(stream.socket(), PATIENCE)?;
+            self.flush(stream)?;
         }
         Ok(())
     }
@@ -123,6 +170,7 @@ mod tests {
     use super::*;
     use crate::control_link::write;
     use rrul_proto::control::ClientMessage;
+    use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
     fn pair() -> (TcpStream, ControlStream) {
@@ -182,7 +230,7 @@ mod tests {
         rrul_model::random::Random(7).fill(&mut random);
         let posted = (0..10_000).take_while(|_| mailbox.post(&server, &random).is_ok()).count();
         assert!(posted < 10_000 && mailbox.is_waiting());
-        assert!(mailbox.outgoing.len() < 3 * MOST_WAITING, "{}", mailbox.outgoing.len());
+        assert!(mailbox.outbox.waiting.len() < 3 * MOST_WAITING, "{}", mailbox.outbox.waiting.len());
         drop(client);
     }
 
@@ -193,6 +241,6 @@ mod tests {
         let mut random = vec![0; 30_000];
         rrul_model::random::Random(7).fill(&mut random);
         let given_up = (0..10_000).any(|_| mailbox.post(&server, &random).is_err());
-        assert!(given_up && mailbox.outgoing.len() <= MOST_WAITING, "{}", mailbox.outgoing.len());
+        assert!(given_up && mailbox.outbox.waiting.len() <= MOST_WAITING, "{}", mailbox.outbox.waiting.len());
     }
 }

@@ -177,13 +177,18 @@ impl Asker {
         }
     }
 
-    fn due(&mut self) -> Option<TestTime> {
-        self.schedule.peek().copied()
+    fn due(&mut self, ends: TestTime) -> Option<TestTime> {
+        self.schedule.peek().copied().filter(|due| *due < ends)
     }
 
     /// Asks everything that is due.
-    fn ask_due(&mut self, clock: TestClock, pending: &mut Vec<Lookup>, sink: &mut ObservationSink<'_>) {
-        while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
+    fn ask_due(
+        &mut self,
+        (clock, ends): (TestClock, TestTime),
+        pending: &mut Vec<Lookup>,
+        sink: &mut ObservationSink<'_>,
+    ) {
+        while let Some(scheduled) = self.due(ends).filter(|due| *due <= clock.now()) {
             self.schedule.next();
             let now = clock.now();
             // As with test packets: what became due while the host stalled would be a burst.
@@ -253,7 +258,7 @@ fn run(end: &Endpoint, clock: TestClock, mut askers: Vec<Asker>) {
     let mut waiting = WaitSet::default();
     loop {
         let now = clock.now();
-        let due = askers.iter_mut().filter_map(Asker::due).min();
+        let due = askers.iter_mut().filter_map(|asker| asker.due(end.length())).min();
         if end.is_stopped() || now >= last || due.is_none() && pending.is_empty() {
             break;
         }
@@ -281,7 +286,7 @@ fn run(end: &Endpoint, clock: TestClock, mut askers: Vec<Asker>) {
             }
         }
         for asker in &mut askers {
-            asker.ask_due(clock, &mut pending, &mut sink);
+            asker.ask_due((clock, end.length()), &mut pending, &mut sink);
         }
     }
     let now = clock.now();

@@ -128,7 +128,7 @@ impl ProbeFlow {
 
     /// When the next packet is due; `None` when the flow has sent all, or the test has been shortened.
     fn due(&self, course: &TestCourse) -> Option<TestTime> {
-        self.prober.due().filter(|due| *due < course.ends(self.ends))
+        self.prober.due().filter(|due| *due < course.asks_until(self.ends))
     }
 
     /// Sends every packet that is due.

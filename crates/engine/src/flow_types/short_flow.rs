@@ -301,13 +301,13 @@ impl Opener {
         Ok(socket)
     }
 
-    fn due(&mut self) -> Option<TestTime> {
-        self.schedule.peek().copied()
+    fn due(&mut self, ends: TestTime) -> Option<TestTime> {
+        self.schedule.peek().copied().filter(|due| *due < ends)
     }
 
     /// Begins every transfer that is due.
-    fn open_due(&mut self, clock: TestClock, sink: &mut ObservationSink<'_>) {
-        while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
+    fn open_due(&mut self, (clock, ends): (TestClock, TestTime), sink: &mut ObservationSink<'_>) {
+        while let Some(scheduled) = self.due(ends).filter(|due| *due <= clock.now()) {
             self.schedule.next();
             let now = clock.now();
             // What became due while the host stalled would be a burst.
@@ -350,7 +350,7 @@ fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
     let mut waiting = WaitSet::default();
     loop {
         let now = clock.now();
-        let due = openers.iter_mut().filter_map(Opener::due).min();
+        let due = openers.iter_mut().filter_map(|opener| opener.due(end.length())).min();
         let mut given_up = openers.iter().flat_map(Opener::given_up).peekable();
         if end.is_stopped() || now >= last || due.is_none() && given_up.peek().is_none() {
             break;
@@ -381,7 +381,7 @@ fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
             begin += count;
         }
         for opener in &mut openers {
-            opener.open_due(clock, &mut sink);
+            opener.open_due((clock, end.length()), &mut sink);
         }
     }
     let now = clock.now();

@@ -119,13 +119,18 @@ impl Opener {
         Ok(opener)
     }
 
-    fn due(&mut self) -> Option<TestTime> {
-        self.schedule.peek().copied()
+    fn due(&mut self, ends: TestTime) -> Option<TestTime> {
+        self.schedule.peek().copied().filter(|due| *due < ends)
     }
 
     /// Starts every connection that is due.
-    fn open_due(&mut self, clock: TestClock, pending: &mut Vec<Attempt>, sink: &mut ObservationSink<'_>) {
-        while let Some(scheduled) = self.due().filter(|due| *due <= clock.now()) {
+    fn open_due(
+        &mut self,
+        (clock, ends): (TestClock, TestTime),
+        pending: &mut Vec<Attempt>,
+        sink: &mut ObservationSink<'_>,
+    ) {
+        while let Some(scheduled) = self.due(ends).filter(|due| *due <= clock.now()) {
             self.schedule.next();
             let now = clock.now();
             // As with test packets: what became due while the host stalled would be a burst.
@@ -157,7 +162,7 @@ fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
     let mut waiting = WaitSet::default();
     loop {
         let now = clock.now();
-        let due = openers.iter_mut().filter_map(Opener::due).min();
+        let due = openers.iter_mut().filter_map(|opener| opener.due(end.length())).min();
         if end.is_stopped() || now >= last || due.is_none() && pending.is_empty() {
             break;
         }
@@ -180,7 +185,7 @@ fn run(end: &Endpoint, clock: TestClock, mut openers: Vec<Opener>) {
             }
         }
         for opener in &mut openers {
-            opener.open_due(clock, &mut pending, &mut sink);
+            opener.open_due((clock, end.length()), &mut pending, &mut sink);
         }
     }
     let now = clock.now();

@@ -111,12 +111,12 @@ fn request(spec: &FlowSpec, stream: &TcpStream, end: &Endpoint) -> io::Result<()
     stream::prepare(stream, PATIENCE)?;
     let Some(clock) = end.wait_for_begin() else { return Ok(()) };
     let min_interval = spec.parameters.duration("min_interval", DEFAULT_MIN_INTERVAL);
-    let over = || end.is_stopped() || clock.now() >= end.ends(spec.window.to);
+    let over = || end.is_stopped() || clock.now() >= end.asks_until(spec.window.to);
     let mut sink = end.observer.sink(ROWS);
     let mut octets = vec![0; length_of(spec)];
     let mut next = spec.window.from;
     for sequence in 0.. {
-        if next >= end.ends(spec.window.to) || !end.sleep_until(clock, next) {
+        if next >= end.asks_until(spec.window.to) || !end.sleep_until(clock, next) {
             break;
         }
         ExchangeStamps::clear(&mut octets);

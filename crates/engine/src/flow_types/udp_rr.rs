@@ -114,7 +114,7 @@ fn exchange(spec: &FlowSpec, socket: &Socket, initiation: &Initiation) {
     let mut octets = udp_probe::packet_for(spec);
     let mut next = spec.window.from;
     for sequence in 0.. {
-        if next >= end.ends(spec.window.to) || !end.sleep_until(clock, next) {
+        if next >= end.asks_until(spec.window.to) || !end.sleep_until(clock, next) {
             break;
         }
         let started = clock.now();

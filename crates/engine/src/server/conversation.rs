@@ -13,8 +13,7 @@ use rrul_model::time::TestTime;
 use rrul_proto::admission::load_queue::Place;
 use rrul_proto::admission::session_lease::SessionLease;
 use rrul_proto::control::{ClientMessage, ServerMessage};
-use rrul_proto::limits::{FETCHING_TIME, LIGHT_BITS_PER_SECOND, SAMPLE_INTERVAL};
-use socket2::SockRef;
+use rrul_proto::limits::{LIGHT_BITS_PER_SECOND, SAMPLE_INTERVAL};
 
 use super::access::HeldAccess;
 use super::event::{EventKind, Refusal};
@@ -219,11 +218,6 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
     let Begun { end, clock, origin, turn, threads, .. } = begun;
     if let Some(turn) = &turn {
         control.loads(turn.test(), &end);
-        if control.session.says_alive() {
-            // The load may starve this connection alone, which the kernel cannot know. The lease can.
-            let longest = Duration::from_nanos(end.length().0.max(0).cast_unsigned()) + FETCHING_TIME;
-            let _ = SockRef::from(control.stream.socket()).set_tcp_user_timeout(Some(longest));
-        }
     }
     let end = &end;
     let session = &Arc::clone(&control.session);
@@ -236,10 +230,12 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
     let reports = Reports::new(clock, origin, TrafficMeter::new(&shared.traffic));
     let has_token = control.has_token();
     let report = || {
-        let outcome = reporting::report(&out, session, end, clock, may_go_on, reports).and_then(|()| {
-            let say = |message: &ServerMessage| reporting::send(&out, message);
+        let mut outbox = reporting::outbox();
+        let outcome = reporting::report((&out, &mut outbox), session, end, clock, may_go_on, reports).and_then(|()| {
+            let say = |message: &ServerMessage| outbox.post(&out, message);
             let finished = |state| ServerMessage::Finished { state };
-            reporting::send_with_state(say, shared.host_state(&session.ways, has_token), finished)
+            reporting::send_with_state(say, shared.host_state(&session.ways, has_token), finished)?;
+            outbox.drain(&out)
         });
         if outcome.is_err() {
             // Who does not take what was observed gets nothing more: the session ends with its reporter.
@@ -276,8 +272,7 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
         };
         end.finish_sampling(FlowId::CONTROL);
         end.stop();
-        // A client that reads but a little now and then would otherwise keep the reporter for hours.
-        control.stream.shutdown();
+        control.hang_up();
         match (outcome, reporter.join().unwrap_or(Ok(()))) {
             // Closed by the reporter, which knows why.
             (Err(LinkError::Closed), Err(reported)) => Err(reported),

@@ -10,7 +10,8 @@ use rrul_proto::admission::message_pace::MessagePace;
 use rrul_proto::admission::quota_class::OwnQuota;
 use rrul_proto::admission::session_lease::{Expiry, Grant, HEARTBEAT_INTERVAL, SILENCE_TIME, SessionLease};
 use rrul_proto::control::{ClientMessage, ServerMessage};
-use rrul_proto::limits::FRAME_OCTETS;
+use rrul_proto::limits::{FETCHING_TIME, FRAME_OCTETS};
+use socket2::SockRef;
 
 use super::access::HeldAccess;
 use super::load_turns::{LoadTurns, TestNumber, Turn};
@@ -35,8 +36,9 @@ pub(super) struct LeasedControl {
     lease: SessionLease,
     pace: MessagePace,
     mailbox: Mailbox,
-    /// Bytes that the client has sent or acknowledged in its streams.
-    answered: u64,
+    /// How much has come of a client that loads, and when that is looked at again.
+    signs: u64,
+    signs_due: RawTime,
     /// The test that loads, until it has given way.
     loading: Option<(TestNumber, Arc<Endpoint>)>,
     has_given_way: bool,
@@ -54,7 +56,19 @@ impl LeasedControl {
         let (lease, pace) = (SessionLease::new(now), MessagePace::new(now));
         let (session, turns) = (Arc::clone(session), Arc::clone(turns));
         let mailbox = Mailbox::new(FRAME_OCTETS, SILENCE_TIME);
-        Self { stream, session, turns, access, lease, pace, mailbox, answered: 0, loading: None, has_given_way: false }
+        Self {
+            stream,
+            session,
+            turns,
+            access,
+            lease,
+            pace,
+            mailbox,
+            signs: 0,
+            signs_due: RawTime(now),
+            loading: None,
+            has_given_way: false,
+        }
     }
 
     /// Whether the session was opened with a token, key or ticket.
@@ -70,6 +84,18 @@ impl LeasedControl {
     /// Its test loads from now on, and may have to give way.
     pub(super) fn loads(&mut self, test: TestNumber, end: &Arc<Endpoint>) {
         self.loading = Some((test, Arc::clone(end)));
+        if self.lease.minds_silence() {
+            // The load may starve this connection alone. The lease sees the client's other traffic, and the kernel does not.
+            let longest = Duration::from_nanos(end.length().0.max(0).cast_unsigned()) + FETCHING_TIME;
+            let _ = SockRef::from(self.stream.socket()).set_tcp_user_timeout(Some(longest));
+        }
+    }
+
+    /// Ends the connection, whatever still waits to be sent.
+    pub(super) fn hang_up(&self) {
+        // The kernel keeps what a vanished client does not acknowledge no longer than before the load.
+        let _ = SockRef::from(self.stream.socket()).set_tcp_user_timeout(Some(SILENCE_TIME));
+        self.stream.shutdown();
     }
 
     /// Whether its test has ended so that another network has its turn.
@@ -137,15 +163,23 @@ impl LeasedControl {
         }
         let raw = RawTime::now();
         let now = raw.0;
-        // Where the load itself starves the control connection, its streams say that the client is there.
-        let answered = self.session.moved.answered();
-        if answered > self.answered {
-            self.answered = answered;
-            self.session.is_there(raw);
-            self.lease.heard(now);
-        }
+        self.look_for_signs(raw);
         self.lease.moved(self.session.moved(), now);
         self.lease.expired(now, self.turns.is_wanted()).map_or(Ok(()), |why| Err(expired(why)))
+    }
+
+    /// Where the load itself starves the control connection, what else arrives says that the client is there.
+    fn look_for_signs(&mut self, raw: RawTime) {
+        if self.loading.is_none() || raw < self.signs_due {
+            return;
+        }
+        self.signs_due = raw.plus(LOOKING.as_nanos() as i64);
+        let signs = self.session.moved.signs_of_life();
+        if signs > self.signs {
+            self.signs = signs;
+            self.session.is_there(raw);
+            self.lease.heard(raw.0);
+        }
     }
 
     /// The test is granted.

@@ -66,7 +66,7 @@ fn take(
             // What is not taken is passed over in silence, as what is not answered.
             let taken = session.reflector().take(octets, incoming, session.at(RawTime::now()));
             match taken {
-                Ok(()) => session.moved.passed(source.ip(), octets.len()),
+                Ok(()) => session.moved.took(source.ip(), octets.len()),
                 Err(silence) => pass_over(silence, &session, (source, octets.len()), shared),
             }
         }
@@ -102,7 +102,7 @@ fn take(
         Ok(reply) => reply,
         Err(silence) => return pass_over(silence, &session, (source, octets.len()), shared),
     };
-    session.moved.passed(source.ip(), octets.len());
+    session.moved.took(source.ip(), octets.len());
     let route = route(port, source, datagram);
     let departing = Departing {
         session: Session::stamp_taker(&session),

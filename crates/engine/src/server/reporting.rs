@@ -12,11 +12,12 @@ use rrul_model::time::TestTime;
 use rrul_proto::admission::session_lease::SILENCE_TIME;
 use rrul_proto::arrival_log::LoggedArrival;
 use rrul_proto::control::{ControlError, ServerMessage};
+use rrul_proto::limits::OBSERVATIONS_WAITING;
 
 use super::session::Session;
 use super::traffic::TrafficMeter;
 use crate::clock::test_clock::TestClock;
-use crate::control_link::{self, Compression, ControlStream, LinkError};
+use crate::control_link::{self, Compression, ControlStream, LinkError, Outbox};
 use crate::endpoint::Endpoint;
 use crate::endpoint::test_course::{FRAME_INTERVAL, PATIENCE};
 
@@ -75,9 +76,14 @@ pub(super) fn frame_interval(end: &Endpoint) -> Duration {
     if end.sample_interval() < Duration::from_secs(1) { FRAME_INTERVAL } else { SLOW_FRAME_INTERVAL }
 }
 
-/// Sends what is observed, again and again, and at the end.
+/// Where reports wait while the load starves the control connection. How long they do is for the session's lease.
+pub(super) fn outbox() -> Outbox {
+    Outbox::new(OBSERVATIONS_WAITING, Duration::MAX)
+}
+
+/// Sends what is observed, again and again, and at the end. What a starved connection does not take waits.
 pub(super) fn report(
-    out: &ControlStream,
+    (out, outbox): (&ControlStream, &mut Outbox),
     session: &Session,
     end: &Endpoint,
     clock: TestClock,
@@ -97,8 +103,9 @@ pub(super) fn report(
         session.reflector().arrivals.exchange(&mut arrivals);
         end.observer.dropped(arrivals.take_dropped());
         for frame in reports.collect((session, end), arrivals.drain(), std::iter::empty(), &may_go_on) {
-            send(out, &ServerMessage::Observed(Box::new(frame)))?;
+            outbox.post(out, &ServerMessage::Observed(Box::new(frame)))?;
         }
+        outbox.flush(out)?;
         if !going_on || due >= until {
             return Ok(());
         }

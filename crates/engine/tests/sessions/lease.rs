@@ -71,17 +71,22 @@ fn a_load_that_moves_nothing_gives_its_turn_back() {
 #[test]
 fn a_client_whose_load_starves_its_control_connection_is_known_by_its_streams() {
     let (server, ended) = watched();
-    let (mut client, mut stream) = loading_nothing(&server);
+    let mut client = Stranger::new(&server);
     client.say(&ClientMessage::Alive);
+    let asked = flows(UPLOAD);
+    assert!(matches!(client.open(&asked, Duration::from_mins(1)), ServerMessage::Opened { .. }));
+    let mut stream = client.stream(&asked[0]);
+    client.begin();
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(17) {
         stream.write_all(&[0; 1000]).unwrap();
         std::thread::sleep(Duration::from_millis(200));
     }
     assert!(ended.try_recv().is_err(), "its client says nothing, and is there");
-    drop(stream);
+    // Nothing moves any more. Who is silent for 15 s has not moved 1000 bytes for 10 s.
     let why = ended.recv_timeout(Duration::from_secs(12)).unwrap();
     assert_eq!(why, "less than 1000 bytes moved in 10 s");
+    drop(stream);
 }
 
 #[test]

@@ -73,20 +73,33 @@ fn a_whole_test_over_both_families_is_recorded_from_both_ends() {
 }
 
 #[test]
-fn every_flow_ends_with_a_last_phase_that_ends_early() {
-    let text = EVERYTHING.replace("after = \"300ms\"", "after = \"1s\"\nafter_at_most = \"20s\"");
+fn no_flow_fails_where_the_last_phase_ends_early() {
+    let more = "[flow.records]\ntype = \"tcp_records\"\ncomponent = \"realtime\"\neach.direction = [\"up\", \"down\"]\n\
+        [flow.connect]\ntype = \"tcp_connect\"\ncomponent = \"realtime\"\ninterval = \"50ms\"\n";
+    let text = EVERYTHING.replace("after = \"300ms\"", "after = \"1s\"\nafter_at_most = \"20s\"") + more;
     let server = server();
     let recording = record(&options(&server, plan(&text))).unwrap();
     assert_eq!(failures(&recording), Vec::<String>::new());
     let end = recording.end.as_ref().unwrap();
     let last = end.phases_ended.expect("the line was idle again");
-    // Had a flow gone on, the client would have waited for it for 3.5 s.
-    assert!(end.at < last + std::time::Duration::from_secs(3), "{last} to {}", end.at);
     let client = || recording.tables_of(ObservationPoint::Client);
     // The time was taken a moment before the flows learn of it.
     let over = last + std::time::Duration::from_millis(200);
     let late = client().flat_map(|tables| tables.transaction.rows()).filter(|row| row.started > over).count();
     assert_eq!(late, 0, "transactions after the end");
+    let late = client().flat_map(|tables| tables.connection.rows()).filter(|row| row.scheduled > over).count();
+    assert_eq!(late, 0, "connections after the end");
+}
+
+#[test]
+fn a_last_phase_that_ends_early_ends_flows_that_ask() {
+    let text = EVERYTHING.replace("after = \"300ms\"", "after = \"1s\"\nafter_at_most = \"20s\"");
+    let server = server();
+    let recording = record(&options(&server, plan(&text))).unwrap();
+    let end = recording.end.as_ref().unwrap();
+    let last = end.phases_ended.expect("the line was idle again");
+    // Had a flow gone on, the client would have waited for it for 3.5 s.
+    assert!(end.at < last + std::time::Duration::from_secs(3), "{last} to {}", end.at);
 }
 
 /// The default test is the largest that is usual, and over a fast line nothing of it is left out.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::limits::{FETCHING_TIME, PREPARING_TIME};
 
-/// How long a client may say nothing on the control connection while it waits in line or a test runs.
+/// How long a client may say nothing on the control connection while it waits in line or a test runs. While its test loads,
+/// its other traffic counts too: the load may starve that connection.
 pub const SILENCE_TIME: Duration = Duration::from_secs(15);
 
 /// How often a client says that it is there when it has nothing else to say.
@@ -70,7 +71,7 @@ impl SessionLease {
         Self { state: State::Welcomed { since: now }, heard: now }
     }
 
-    /// The client has said something.
+    /// The client has shown that it is there.
     pub fn heard(&mut self, now: i64) {
         self.heard = self.heard.max(now);
     }
@@ -87,6 +88,11 @@ impl SessionLease {
         if self.state == State::Waiting {
             self.state = State::Welcomed { since: now };
         }
+    }
+
+    /// Whether the client's silence will end its test.
+    pub fn minds_silence(&self) -> bool {
+        matches!(self.state, State::Granted { grant, .. } | State::Running { grant, .. } if grant.heartbeat)
     }
 
     /// The test is granted.

@@ -9,8 +9,8 @@ use rrul_proto::admission::quota_class::QuotaClass;
 use rrul_proto::admission::session_lease::{BEGINNING_TIME, HEARTBEAT_INTERVAL, SILENCE_TIME};
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::{
-    EVENTS_OF_A_FLOW, EXPANDED_OCTETS, FETCHING_TIME, FRAME_OCTETS, LIGHT_BITS_PER_SECOND, Limits, OPENING_TIME,
-    PREPARING_TIME, SAMPLE_INTERVAL, STRING_OCTETS, TURNS_OCTETS,
+    EVENTS_OF_A_FLOW, EXPANDED_OCTETS, FETCHING_TIME, FRAME_OCTETS, LIGHT_BITS_PER_SECOND, Limits,
+    OBSERVATIONS_WAITING, OPENING_TIME, PREPARING_TIME, SAMPLE_INTERVAL, STRING_OCTETS, TURNS_OCTETS,
 };
 use rrul_proto::opening::{CLIENT_OCTETS, SERVER_OCTETS};
 use rrul_proto::packet_seal::replay_window::{COPIES_IN_A_ROW, NUMBERS};
@@ -141,12 +141,16 @@ fn the_numbers_in_the_text_are_the_constants() {
         ("from `welcome` to `open`", format!("{} s", BEGINNING_TIME.as_secs())),
         ("from `opened` to `begin`, and from `begin` to T0", format!("{} s", PREPARING_TIME.as_secs())),
         (
-            "silence of a client that says `alive`; octets of the server that are not acknowledged",
+            "silence of a client that says `alive`; octets of the server that are not acknowledged, unless the test loads",
             format!("{} s", SILENCE_TIME.as_secs()),
         ),
         (
             "from the last greeting of a one-way flow to the last packet that is sent unasked",
             format!("{} s", GREETING_LASTS.as_secs()),
+        ),
+        (
+            "observations that wait while a load starves the control connection",
+            format!("{} octets", grouped(OBSERVATIONS_WAITING)),
         ),
         ("from the end of the test to `bye`", format!("{} s", FETCHING_TIME.as_secs())),
         ("shortest interval between readings of counters", format!("{} ms", SAMPLE_INTERVAL.as_millis())),

@@ -46,6 +46,8 @@ pub(crate) struct SessionTraffic {
     streams: Mutex<Streams>,
     /// Bytes of all its streams as they were read last.
     stream_octets: AtomicU64,
+    /// Packets of the client.
+    from_client: AtomicU64,
 }
 
 /// What the kernel has counted of streams.
@@ -117,16 +119,23 @@ impl SessionTraffic {
         self.packets.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a packet of the client that bears its token, or its tag.
+    pub(in crate::server) fn took(&self, address: IpAddr, payload: usize) {
+        self.passed(address, payload);
+        self.from_client.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Bytes of all packets so far, and of streams as they were read last.
     pub(in crate::server) fn octets(&self) -> u64 {
         self.packet_octets.load(Ordering::Relaxed).saturating_add(self.stream_octets.load(Ordering::Relaxed))
     }
 
-    /// Reads every stream; returns how many bytes the client has sent or acknowledged in all of them.
-    pub(in crate::server) fn answered(&self) -> u64 {
+    /// Reads every stream; returns a number that grows while packets of the client come, or bytes that it has sent or
+    /// acknowledged in a stream.
+    pub(in crate::server) fn signs_of_life(&self) -> u64 {
         let all = self.streams.lock().unwrap_or_else(PoisonError::into_inner).read();
         self.stream_octets.fetch_max(all.moved.octets, Ordering::Relaxed);
-        all.answered
+        all.answered.saturating_add(self.from_client.load(Ordering::Relaxed))
     }
 
     /// Reads every stream; returns what has been moved since this was last called.
