@@ -234,15 +234,15 @@ fn measure(control: &mut LeasedControl, begun: Begun, shared: &Shared) -> Result
         let outcome = reporting::report((&out, &mut outbox), session, end, clock, may_go_on, reports).and_then(|()| {
             let say = |message: &ServerMessage| outbox.post(&out, message);
             let finished = |state| ServerMessage::Finished { state };
-            reporting::send_with_state(say, shared.host_state(&session.ways, has_token), finished)?;
-            outbox.drain(&out)
+            reporting::send_with_state(say, shared.host_state(&session.ways, has_token), finished)
         });
+        // The load is over; that its results are fetched at leisure keeps no other waiting.
+        drop(turn);
+        let outcome = outcome.and_then(|()| outbox.drain(&out));
         if outcome.is_err() {
             // Who does not take what was observed gets nothing more: the session ends with its reporter.
             out.shutdown();
         }
-        // The load is over; that its results are fetched at leisure keeps no other waiting.
-        drop(turn);
         outcome
     };
     // In their place those of the test are started.
