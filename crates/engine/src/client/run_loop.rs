@@ -233,7 +233,7 @@ impl Leader<'_> {
                 self.end_when_drained(now);
             }
             if self.silence.as_ref().is_some_and(|silence| silence.is_lost(now)) {
-                let silent = format!("nothing of it has arrived for {} s", GIVEN_UP.as_secs());
+                let silent = format!("nothing has come from it for {} s", GIVEN_UP.as_secs());
                 return Some(partial.unwrap_or_else(|| lost(now, &silent)));
             }
             let stopped = || self.stop.load(Ordering::Relaxed).then(|| format!("stopped by the user at {now}"));

@@ -1,7 +1,7 @@
 //! Whether the server is still there while a test loads the line.
 //!
-//! A router that serves classes by strict priority may starve the control connection, while the server is well. Its silence means
-//! nothing then. A server of which nothing else comes either is lost.
+//! A router that serves classes by strict priority may starve the control connection, while the server is well. The silence of that
+//! connection then means nothing. The server is lost when nothing else comes from it either.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rrul_model::time::TestTime;
 
 use crate::tcp_info;
 
-/// How long nothing of the server may arrive before it is given up.
+/// How long a server may be silent before it is given up.
 pub(super) const GIVEN_UP: Duration = Duration::from_secs(30);
 
 /// What has arrived of a server.
