@@ -136,8 +136,8 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
     session
 }
 
-/// Measures, so that nothing that computes runs beside it: see scripts/test.
-mod alone {
+/// Loads and measures, so nothing else runs beside it: see scripts/test.
+mod loads {
     use super::*;
 
     #[test]

@@ -139,8 +139,8 @@ fn is_an_argument(word: &str) -> bool {
     processes.into_iter().any(|process| words(&process).split(|byte| *byte == 0).any(|other| other == word.as_bytes()))
 }
 
-/// Measures, so that nothing that computes runs beside it: see scripts/test.
-mod alone {
+/// Loads and measures, so nothing else runs beside it: see scripts/test.
+mod loads {
     use super::*;
 
     #[test]
