@@ -253,9 +253,7 @@ impl<'a> RoundTrips<'a> {
     /// Reads them from a recording with this scored window, of which the observation lasted until `end`.
     pub(crate) fn new(recording: &'a Recording, scored: Option<Window>, end: TestTime) -> Self {
         let probes = join::probe_flows(recording);
-        let nothing = Window { from: TestTime::ZERO, to: TestTime::ZERO };
-        let idle = recording.phase(Phase::Idle).unwrap_or(nothing);
-        let waiting_time = join::waiting_time(&probes, |at| idle.contains(at));
+        let waiting_time = join::waiting_time(&probes, recording.phase(Phase::Idle), recording.phase(Phase::Load));
         let judgement = Judgement { phases: &recording.header.phases, scored, waiting_time, end };
         let flows = probes.iter().map(|flow| judgement.flow(flow)).collect();
         Self { probes, judgement, flows }

@@ -180,6 +180,11 @@ impl Page {
         ByteCount(self.objects.iter().map(|object| object.octets.0).sum())
     }
 
+    /// Bytes of the bodies for which the load event waits.
+    pub fn awaited_octets(&self) -> ByteCount {
+        ByteCount(self.awaited().map(|number| self.objects[number].octets.0).sum())
+    }
+
     /// The objects that the load event waits for, by number.
     pub fn awaited(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.objects.len()).filter(|number| !self.objects[*number].later)

@@ -8,7 +8,7 @@ use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::observation::{ObservationPoint, Tables};
 use rrul_model::recording::Recording;
-use rrul_model::time::TestTime;
+use rrul_model::time::{TestTime, Window};
 use rrul_model::units::Delay;
 
 use crate::packets::by_number::ByNumber;
@@ -17,8 +17,11 @@ use crate::statistics::percentile::percentiles;
 
 /// Shortest waiting time: loss threshold of the test packets (RFC 7680 section 2).
 pub(crate) const SHORTEST_WAITING_TIME: Duration = Duration::from_secs(3);
-/// On a long path a packet is waited for this many idle round trips.
-const WAITING_ROUND_TRIPS: i64 = 10;
+/// On a long path a packet is waited for this many idle median round trips.
+const IDLE_ROUND_TRIPS: i64 = 10;
+/// Behind a queue of seconds a packet is waited for as long as any took, and for this many loaded median round trips at most.
+/// While a queue grows with the square of time, its last packet takes four times as long as the median one.
+const LOADED_ROUND_TRIPS: i64 = 4;
 
 /// A reply as it came back.
 #[derive(Debug, Clone, Copy)]
@@ -168,19 +171,20 @@ fn gather(gathered: &mut HashMap<FlowId, Rows>, tables: &Tables) {
     }
 }
 
-/// How long a packet is waited for: 3 s, or 10 idle median round trips where that is longer.
+/// How long a packet is waited for: 3 s, or 10 idle median round trips where that is longer; or where packets under load
+/// took longer yet, as long as they did, at most 4 loaded median round trips.
 ///
-/// The median is of the pooled packets that were sent while `idle` and answered, however late: what is lost
-/// cannot be known before the waiting time is.
-pub(crate) fn waiting_time(flows: &[ProbeFlow<'_>], idle: impl Fn(TestTime) -> bool) -> Duration {
-    let mut delays: Vec<Delay> = pooled(flows)
-        .into_iter()
-        .flat_map(|entry| &entry.probes)
-        .filter(|probe| idle(probe.sent))
-        .filter_map(Probe::round_trip_delay)
-        .collect();
-    let [median] = percentiles(&mut delays, 0, [500]);
-    let median = median.unwrap_or_default();
-    let long = u64::try_from(median.0.saturating_mul(WAITING_ROUND_TRIPS)).unwrap_or(0);
-    SHORTEST_WAITING_TIME.max(Duration::from_nanos(long))
+/// It goes by the pooled packets that were sent in the phase and answered, however late: what is lost cannot be known
+/// before the waiting time is.
+pub(crate) fn waiting_time(flows: &[ProbeFlow<'_>], idle: Option<Window>, load: Option<Window>) -> Duration {
+    let median_and_longest = |phase: Option<Window>| {
+        let probes = pooled(flows).into_iter().flat_map(|entry| &entry.probes);
+        let sent = probes.filter(|probe| phase.is_some_and(|phase| phase.contains(probe.sent)));
+        let mut delays: Vec<Delay> = sent.filter_map(Probe::round_trip_delay).collect();
+        percentiles(&mut delays, 0, [500, 1000]).map(|delay| delay.unwrap_or_default().0)
+    };
+    let [idle, _] = median_and_longest(idle);
+    let [loaded, longest] = median_and_longest(load);
+    let long = idle.saturating_mul(IDLE_ROUND_TRIPS).max(longest.min(loaded.saturating_mul(LOADED_ROUND_TRIPS)));
+    SHORTEST_WAITING_TIME.max(Duration::from_nanos(u64::try_from(long).unwrap_or(0)))
 }

@@ -46,3 +46,12 @@ pub(crate) fn measured_anew(readings: &[TcpInfo]) -> impl Iterator<Item = &TcpIn
         |(row, before): &(&TcpInfo, Option<&TcpInfo>)| before.is_none_or(|before| row.delivered != before.delivered);
     readings.iter().zip(before).filter(anew).map(|(row, _)| row)
 }
+
+/// Whether the sender's program limited the rate that a reading measured: the kernel says so, and not more than a segment waited to
+/// be sent.
+///
+/// The kernel says it of all that is in flight after one moment with nothing to send: when a stream begins, and when
+/// acknowledgments arrive together. Over a queue of seconds such a moment would mark much of a test.
+pub(crate) fn is_program_limited(reading: &TcpInfo) -> bool {
+    reading.app_limited != 0 && reading.notsent_bytes <= reading.snd_mss
+}

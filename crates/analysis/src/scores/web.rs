@@ -14,6 +14,7 @@
 //! all cut off sooner says nothing and is left out.
 
 use rrul_model::flow::AddressFamily;
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -186,8 +187,13 @@ fn are_scored(pages: &[Scored<'_>]) -> bool {
 /// The pages that should be scored and are not, each with the reason.
 pub(crate) fn missing(analysis: &Measured) -> Vec<String> {
     let withheld = !are_scored(&Scored::all(analysis));
+    let mut changes = analysis.measurement_overhead.changes.iter();
+    let left_out = changes.any(|change| FlowKind::named(&change.flow_type).loads_pages() && change.used.is_empty());
     let reason = |page: &PageLoads| {
         let reason = match Scored::new(page) {
+            Err(_) if left_out && page.unloaded.is_none() => {
+                "the page takes longer on this line than the plan allows".to_owned()
+            }
             Err(reason) => reason,
             Ok(scored) if withheld && scored.busy.complete == 0 => {
                 format!("no page finished under load ({} begun)", scored.busy.n)

@@ -3,6 +3,7 @@
 use rrul_analysis::metrics::loss::packet_count::{Loss, Skipped};
 use rrul_model::flow::{AddressFamily, Component, FlowId};
 use rrul_model::observation::{EchoReceived, ProbeStamped, ProbesSkipped, ReplyStamped};
+use rrul_model::phase::Phase;
 use rrul_model::recording::End;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -125,6 +126,34 @@ fn on_a_long_path_packets_are_waited_for_ten_round_trips() {
     assert_eq!(analysis.loss.waiting_time, Delay(5 * SECOND));
     let load = analysis.round_trip_delay.pooled.load.unwrap();
     assert_eq!((load.lost, load.max), (0, ms(4000)));
+}
+
+#[test]
+fn behind_a_queue_of_seconds_packets_are_late_and_not_lost() {
+    let (mut scenario, flow) = with_probe();
+    let load = scenario.recording.phase(Phase::Load).unwrap();
+    scenario.probes(flow, |at| {
+        let into = at - load.from.0;
+        // One packet in the middle never arrives; at the end of the load a packet waits for 5 s.
+        let lost = (0..20 * MS).contains(&(into - 4 * SECOND));
+        (!lost).then_some(if load.contains(TestTime(at)) { 20 * MS + into / 2 } else { 20 * MS })
+    });
+    let analysis = scenario.analyze();
+    let delays = analysis.round_trip_delay.pooled.load.unwrap();
+    assert_eq!(delays.lost, 1, "{delays:?}");
+    assert!(delays.p95 > ms(4500), "{delays:?}");
+    let waited_longer = analysis.loss.waiting_time - delays.max.unwrap();
+    assert!((0..=20 * MS).contains(&waited_longer.0), "{waited_longer}: as long as the longest, which is not scored");
+}
+
+#[test]
+fn one_packet_that_was_held_up_does_not_make_the_others_waited_for() {
+    let (mut scenario, flow) = with_probe();
+    scenario
+        .probes(flow, |at| Some(if (9 * SECOND..9 * SECOND + 20 * MS).contains(&at) { 5 * SECOND } else { 20 * MS }));
+    let analysis = scenario.analyze();
+    assert_eq!(analysis.loss.waiting_time, Delay(3 * SECOND));
+    assert_eq!(analysis.round_trip_delay.pooled.load.unwrap().lost, 1);
 }
 
 #[test]

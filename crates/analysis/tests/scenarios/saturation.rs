@@ -98,6 +98,30 @@ fn a_stream_that_the_router_starves_is_not_limited_by_its_host() {
 }
 
 #[test]
+fn a_stream_with_data_waiting_is_not_limited_by_its_host() {
+    for (waiting, limited) in [(2_920, 0.0), (1_000, 1.0)] {
+        let mut scenario = STEADY.scenario();
+        let flow = stream(&mut scenario, Direction::Up, |_| 0);
+        for step in 0..=150_u64 {
+            // Over a queue of seconds its kernel repeats for a round trip that nothing was to be sent, after one such moment.
+            let at = 5 * SECOND + 200 * MS * step.cast_signed();
+            let row = TcpInfo {
+                busy_time: step * 200_000,
+                delivered: step as u32,
+                snd_mss: 1460,
+                notsent_bytes: waiting,
+                app_limited: 1,
+                ..tcp_info(flow, at)
+            };
+            scenario.observe(Client, at, row);
+        }
+        let analysis = scenario.analyze();
+        assert_eq!(reason(&analysis, "host_limited").is_some(), limited > 0.0);
+        assert_eq!(analysis.measured.stream_limits.up.streams[1].limits.app_limited, Some(limited));
+    }
+}
+
+#[test]
 fn losses_show_a_bottleneck_where_no_packet_waits() {
     let analysis = Line { delay: |_| 20 * MS, retransmits: true, ..STEADY }.analyze();
     let up = analysis.saturation.up.as_ref().unwrap();

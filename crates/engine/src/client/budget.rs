@@ -19,6 +19,7 @@ use rrul_model::flow::{Component, Direction, FlowId, FlowSpec, Parameter};
 use rrul_model::flow_kind::FlowKind;
 use rrul_model::line_rate::LineRate;
 use rrul_model::measurement_budget::{BudgetChange, DirectionBudget, MeasurementBudget, ceiling};
+use rrul_model::page::Page;
 use rrul_model::phase::{Phase, PhaseWindow};
 use rrul_model::units::{BitRate, Share, format_duration};
 
@@ -90,7 +91,7 @@ pub(super) fn settle(
     };
 
     let mut changes = streams::settle(flows, line);
-    leave_out_large_transfers(flows, line, &mut changes);
+    leave_out_large_transfers(flows, line, phases, &mut changes);
     let of_voice = |flows: &[FlowSpec], direction| -> f64 {
         flows.iter().filter(|flow| pacing(flow) == Pacing::Turns).map(|flow| footprint(flow).direction(direction)).sum()
     };
@@ -177,20 +178,31 @@ fn carried(down: f64, direction: Direction) -> f64 {
     }
 }
 
-/// Leaves out short flows of sizes that take the idle line too long.
-fn leave_out_large_transfers(flows: &mut Vec<FlowSpec>, line: &LineRate, changes: &mut Vec<BudgetChange>) {
+/// Leaves out short flows of sizes that take the idle line too long, and page loads that the idle line cannot complete in
+/// their window: what was on its way to a load that is cut off would fill the queue of a slow line far into the baseline.
+fn leave_out_large_transfers(
+    flows: &mut Vec<FlowSpec>,
+    line: &LineRate,
+    phases: &[PhaseWindow],
+    changes: &mut Vec<BudgetChange>,
+) {
+    let loads: Vec<_> = phases.iter().filter(|entry| entry.phase.is_loaded()).map(|entry| entry.window).collect();
+    let is_baseline = |flow: &FlowSpec| !loads.is_empty() && !loads.iter().any(|load| load.overlaps(&flow.window));
+    let takes = |size, direction| line.direction(direction)?.time_for(size);
     let too_large = |flow: &FlowSpec| {
-        let size = short_flow::size(flow)?;
-        let rate = line.direction(flow.direction?)?;
-        (rate.time_for(size)? > SHORT).then_some(size)
+        if let Some((size, direction)) = short_flow::size(flow).zip(flow.direction) {
+            return (takes(size, direction)? > SHORT).then(|| ("size", format!("{}B {}", size.0, direction.name())));
+        }
+        let loads_pages = flow.kind().loads_pages() && is_baseline(flow);
+        let page = loads_pages.then(|| Page::named(flow.parameters.text("page").unwrap_or(Page::DEFAULT)))??;
+        (takes(page.awaited_octets(), Direction::Down)? > flow.window.length()).then_some(("page", page.name))
     };
     for flow in flows.iter() {
-        let Some(size) = too_large(flow) else { continue };
-        let direction = flow.direction.map_or("", Direction::name);
+        let Some((parameter, planned)) = too_large(flow) else { continue };
         let change = BudgetChange {
             flow_type: flow.flow_type.clone(),
-            parameter: "size".to_owned(),
-            planned: format!("{}B {direction}", size.0),
+            parameter: parameter.to_owned(),
+            planned,
             used: String::new(),
         };
         if !changes.contains(&change) {

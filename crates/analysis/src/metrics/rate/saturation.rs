@@ -16,7 +16,7 @@ use crate::metrics::delay::queueing::Queueing;
 use crate::metrics::octets::link_octets::LinkOctets;
 use crate::metrics::rate::rate_series::LoadRate;
 use crate::metrics::tcp::stream_limits::StreamLimits;
-use crate::packets::tcp_readings::{TcpReadings, measured_anew};
+use crate::packets::tcp_readings::{TcpReadings, is_program_limited, measured_anew};
 use crate::statistics::counter::Counter;
 use crate::statistics::percentile::percentile;
 
@@ -304,7 +304,7 @@ impl Kernel {
             read.map(|(opened, readings)| Counter::new(readings).starting_from_zero_at(opened)).collect()
         };
         let rates = flows.iter().flat_map(|flow| measured_anew(tcp.at(sender(direction), flow.id)));
-        let mut app_limited: Vec<_> = rates.map(|row| (row.at, row.app_limited != 0)).collect();
+        let mut app_limited: Vec<_> = rates.map(|row| (row.at, is_program_limited(row))).collect();
         app_limited.sort_unstable_by_key(|(at, _)| *at);
         Self {
             app_limited,

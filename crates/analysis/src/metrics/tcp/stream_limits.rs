@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_label::FlowLabel;
-use crate::packets::tcp_readings::{TcpReadings, measured_anew, within};
+use crate::packets::tcp_readings::{TcpReadings, is_program_limited, measured_anew, within};
 
 /// Limits by direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
@@ -60,9 +60,10 @@ pub struct Limits {
     ///
     /// Unit: share. Source: tcpi_sndbuf_limited.
     pub sndbuf_limited: Option<f64>,
-    /// Share of the delivery rates read that the sender's program had limited.
+    /// Share of the delivery rates read that the sender's program had limited: the kernel says so, and not more than a
+    /// segment waited to be sent.
     ///
-    /// Unit: share. Source: tcpi_delivery_rate_app_limited.
+    /// Unit: share. Source: tcpi_delivery_rate_app_limited, tcpi_notsent_bytes.
     pub app_limited: Option<f64>,
 }
 
@@ -127,7 +128,7 @@ impl Times {
             rwnd: grown(|row| row.rwnd_limited),
             sndbuf: grown(|row| row.sndbuf_limited),
             readings: rates.clone().count() as u64,
-            app_limited: rates.filter(|row| row.app_limited != 0).count() as u64,
+            app_limited: rates.filter(|row| is_program_limited(row)).count() as u64,
         })
         .filter(|times| times.elapsed > 0)
     }

@@ -147,6 +147,20 @@ fn short_flows_that_take_the_idle_line_longer_than_three_seconds_are_left_out_id
 }
 
 #[test]
+fn pages_that_the_idle_line_cannot_load_in_their_time_are_left_out_idle_alone() {
+    // 2.7 MB in 5 s take 4.3 Mbit/s.
+    for (plan, megabits, idle) in [("quick", 4.0, 0), ("quick", 6.0, 1), ("rrul", 0.9, 0), ("rrul", 4.0, 1)] {
+        let plan = shipped(plan, &[]);
+        let (flows, budget) = budgeted(&plan, ONE_FAMILY, line(megabits, 0.5));
+        let pages: Vec<_> = flows.iter().filter(|flow| flow.kind() == FlowKind::WebPage).collect();
+        let loaded = pages.iter().filter(|flow| flow.name.contains("load")).count();
+        assert_eq!((pages.len() - loaded, loaded), (idle, 1), "{megabits} Mbit/s");
+        let left_out = budget.changes.iter().any(|change| change.planned == "rrul2025" && change.used.is_empty());
+        assert_eq!(left_out, idle == 0, "{:?}", budget.changes);
+    }
+}
+
+#[test]
 fn voice_is_sent_in_full_by_class_alone_or_with_pauses_and_as_the_plan_says() {
     let voice = |megabits: f64, setting: &[&str]| {
         let (flows, _) = budgeted(&shipped("rrul", setting), BOTH, line(1000.0, megabits));
