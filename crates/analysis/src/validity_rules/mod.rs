@@ -11,6 +11,7 @@ mod host_drops;
 mod imported;
 mod load;
 mod measurement_budget;
+mod path_mtu;
 mod processors;
 mod punctuality;
 mod recording;
@@ -28,6 +29,7 @@ use crate::validity_rule::{JudgedRun, ValidityRule};
 
 /// All of them, in the order of docs/metrics.md.
 pub(crate) const RULES: &[ValidityRule] = &[
+    path_mtu::RULE,
     load::RULE,
     saturation::RULE,
     steadiness::RULE,

@@ -4,14 +4,17 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rrul_analysis::metrics::path::bottleneck::BottleneckPlace;
 use rrul_analysis::metrics::path::path_trace::PathTrace;
+use rrul_analysis::validity::Severity;
 use rrul_model::flow::{AddressFamily, Component, Direction, FlowId};
-use rrul_model::observation::{FlowEventKind, OWN_LINK, PathAnswer, PathProbe, PathQuote, ProbeStamped, Tables};
+use rrul_model::observation::{
+    FlowEventKind, OWN_LINK, PathAnswer, PathProbe, PathQuote, ProbeStamped, Tables, TcpInfo,
+};
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
 
-use crate::builder::{Client, MS, SECOND, Scenario, Server};
-use crate::bursts::stream;
+use crate::builder::{Client, MS, SECOND, Scenario, Server, tcp_info};
+use crate::bursts::{at_rate, stream};
 use crate::robustness::observation;
 
 /// EF with ECT(1).
@@ -254,6 +257,34 @@ fn what_the_senders_own_link_refused_was_on_no_link_and_is_no_message() {
     let mtu = refused.path_mtu.expect("a long packet");
     assert_eq!((mtu.failed_octets, mtu.told_octets), (Some(1500), Some(1420)));
     assert_eq!((refused.hops, refused.messages, refused.strays), (whole.hops, whole.messages, whole.strays));
+}
+
+#[test]
+fn full_packets_that_are_lost_without_a_report_are_a_reason_where_streams_send_such() {
+    let severity = |mss: u32, delivers: bool, refusal: Option<PathAnswer>| {
+        let mut scenario = scenario(Routers::Both, waits);
+        let flow = scenario.recording.header.flows.last().unwrap().id;
+        let mut trace = Trace { scenario: &mut scenario, flow, sequence: 1000 };
+        trace.packet(2 * SECOND, (FULL, 0, 1492), Some((20 * MS, from(3, 0, 62))));
+        for attempt in 1..=3 {
+            let answer = refusal.map(|refusal| (2 * MS, refusal));
+            trace.packet(2 * SECOND + attempt * 200 * MS, (FULL, 0, 1500), answer);
+        }
+        let load = stream(&mut scenario, Direction::Up, if delivers { |after| at_rate(8, after) } else { |_| 0 });
+        // Timestamps are in use.
+        let row = TcpInfo { snd_mss: mss, options: 1, ..tcp_info(load, 6 * SECOND) };
+        scenario.observe(Client, 6 * SECOND, row);
+        let reasons = scenario.analyze().validity.reasons;
+        reasons.into_iter().find(|reason| reason.code == "large_packets_lost")
+    };
+    let silent = severity(1448, false, None).expect("1448 bytes of data make 1500");
+    assert_eq!(silent.severity, Severity::Invalid);
+    assert!(silent.text.contains("Upload loses packets of 1500 bytes and more over IPv4"), "{}", silent.text);
+    assert!(silent.text.contains("MSS of TCP to 1452 bytes"), "{}", silent.text);
+    assert_eq!(severity(1448, true, None).map(|reason| reason.severity), Some(Severity::Doubt));
+    assert_eq!(severity(1440, false, None), None, "the router limits the MSS");
+    let refusal = PathAnswer { code: 4, mtu: 1492, ..from(2, 3, 0) };
+    assert_eq!(severity(1448, false, Some(refusal)), None, "senders heed the report");
 }
 
 proptest! {

@@ -9,13 +9,14 @@ use rrul_model::environment::Environment;
 use rrul_model::flow::AddressFamily;
 use rrul_model::printable;
 use rrul_model::recording::AbsentFamily;
+use rrul_model::units::ByteCount;
 use rrul_proto::control::{ClientMessage, ServerMessage};
 use rrul_proto::limits::Limits;
 use rrul_proto::opening::{ClientOpening, Offers, OpeningError, Purpose, SERVER_OCTETS, ServerOpening, Status};
 use rrul_proto::packet_seal::PacketSeal;
 use rrul_proto::stream_key::StreamKey;
 use rrul_proto::token::Token;
-use socket2::SockRef;
+use socket2::{Protocol, SockRef, Socket, Type};
 
 use super::control_client::{Heartbeat, listen, send};
 use super::options::{Families, NameError, RunError, RunOptions};
@@ -34,6 +35,10 @@ const CONNECT_TIME: Duration = Duration::from_secs(4);
 
 /// How long the server's first bytes may take.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// The largest segment of a control connection, either way: with its headers it fits into every path of IPv6. Where longer packets are
+/// lost without a report, a test can say so instead of failing.
+const CONTROL_SEGMENT: ByteCount = ByteCount(1220);
 
 /// A session is open and every family under test is proven.
 pub(super) struct Connected {
@@ -224,12 +229,19 @@ fn attempt(addresses: &[SocketAddr], family: AddressFamily, server: &str) -> Res
     let deadline = Instant::now() + CONNECT_TIME;
     for (tried, &address) in addresses.iter().enumerate() {
         let fair = deadline.saturating_duration_since(Instant::now()) / (addresses.len() - tried) as u32;
-        match TcpStream::connect_timeout(&address, fair.max(Duration::from_millis(1))) {
+        match connect_within(address, family, fair.max(Duration::from_millis(1))) {
             Ok(stream) => return Ok((stream, address)),
             Err(error) => last = RunError::Connect { address, reason: advice(&error, address.port()) },
         }
     }
     Err(last)
+}
+
+fn connect_within(address: SocketAddr, family: AddressFamily, most: Duration) -> io::Result<TcpStream> {
+    let socket = Socket::new(options::domain(family), Type::STREAM, Some(Protocol::TCP))?;
+    options::limit_segments(&socket, CONTROL_SEGMENT)?;
+    socket.connect_timeout(&address.into(), most)?;
+    Ok(socket.into())
 }
 
 fn advice(error: &io::Error, port: u16) -> String {
@@ -290,4 +302,29 @@ pub(super) fn absent(family: AddressFamily, reason: impl Into<String>) -> Absent
 /// The families of these addresses.
 pub(super) fn of_family(addresses: &[SocketAddr], family: AddressFamily) -> impl Iterator<Item = &SocketAddr> {
     addresses.iter().filter(move |address| AddressFamily::from_address(address.ip()) == family)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+
+    use rrul_model::flow::FlowId;
+    use rrul_model::time::TestTime;
+
+    use super::*;
+    use crate::tcp_info;
+
+    #[test]
+    fn both_ends_of_a_control_connection_send_short_segments() {
+        for address in [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)] {
+            let listener = TcpListener::bind((address, 0)).unwrap();
+            let address = listener.local_addr().unwrap();
+            let (client, _) = attempt(&[address], AddressFamily::from_address(address.ip()), "").ok().unwrap();
+            let (server, _) = listener.accept().unwrap();
+            for end in [client, server] {
+                let segment = tcp_info::read(&end, FlowId(0), TestTime::ZERO).unwrap().snd_mss;
+                assert!((1000..=1220).contains(&segment), "{segment}");
+            }
+        }
+    }
 }
