@@ -12,8 +12,8 @@ pub(crate) const RULE: ValidityRule = ValidityRule { words: &[LARGE_PACKETS_LOST
 const LARGE_PACKETS_LOST: ReasonWord = ReasonWord {
     code: "large_packets_lost",
     severities: &[Severity::Invalid, Severity::Doubt],
-    when: "the path lost packets of a size that the load's streams send, while shorter ones passed, and no router reported it (a black \
-        hole of path MTU discovery, RFC 2923; doubt: some of the load arrived all the same)",
+    when: "the path lost packets of a size that streams of the load send, while shorter ones passed, no router reported it, and nothing \
+        of these streams arrived (a black hole of path MTU discovery, RFC 2923; doubt: other streams arrived)",
 };
 
 fn judge(evidence: &JudgedRun<'_>) -> Vec<Reason> {
@@ -25,17 +25,18 @@ fn lost(evidence: &JudgedRun<'_>, trace: &PathTrace) -> Option<Reason> {
     let PathTrace { direction, family, .. } = *trace;
     let mtu = trace.path_mtu.as_ref().filter(|mtu| mtu.told_by.is_none())?;
     let (passed, failed) = mtu.passed_octets.zip(mtu.failed_octets)?;
-    let streams = || analysis.goodput(direction).flows.iter().filter(|stream| stream.flow.family == family);
     let segment = |row: &TcpInfo| {
         let options = if row.options & TIMESTAMPS_IN_USE == 0 { 0 } else { TIMESTAMPS };
         u64::from(row.snd_mss) + header_octets(family) + options
     };
-    let sends_such =
-        |row: &TcpInfo| segment(row) >= u64::from(failed) && streams().any(|stream| stream.flow.id == row.flow);
+    let streams: Vec<_> =
+        analysis.goodput(direction).flows.iter().filter(|stream| stream.flow.family == family).collect();
+    // Where such a segment arrived, only the test packets of this length are lost.
+    let silent: Vec<_> = streams.iter().filter(|stream| stream.octets.0 == 0).map(|stream| stream.flow.id).collect();
+    let waits = |row: &TcpInfo| segment(row) >= u64::from(failed) && silent.contains(&row.flow);
     let mut readings = recording.tables_of(sender(direction)).flat_map(|tables| tables.tcp_info.rows());
-    readings.any(|row| sends_such(&row)).then(|| {
-        let severity =
-            if streams().all(|stream| stream.octets.0 == 0) { Severity::Invalid } else { Severity::Doubt };
+    readings.any(|row| waits(&row)).then(|| {
+        let severity = if silent.len() == streams.len() { Severity::Invalid } else { Severity::Doubt };
         let text = format!(
             "{} loses packets of {failed} bytes and more over {}, and no router reports it. Limit the MSS of TCP to {} bytes on the \
              router.",

@@ -261,7 +261,7 @@ fn what_the_senders_own_link_refused_was_on_no_link_and_is_no_message() {
 
 #[test]
 fn full_packets_that_are_lost_without_a_report_are_a_reason_where_streams_send_such() {
-    let severity = |mss: u32, delivers: bool, refusal: Option<PathAnswer>| {
+    let reason = |mss: u32, streams_deliver: &[bool], refusal: Option<PathAnswer>| {
         let mut scenario = scenario(Routers::Both, waits);
         let flow = scenario.recording.header.flows.last().unwrap().id;
         let mut trace = Trace { scenario: &mut scenario, flow, sequence: 1000 };
@@ -270,21 +270,24 @@ fn full_packets_that_are_lost_without_a_report_are_a_reason_where_streams_send_s
             let answer = refusal.map(|refusal| (2 * MS, refusal));
             trace.packet(2 * SECOND + attempt * 200 * MS, (FULL, 0, 1500), answer);
         }
-        let load = stream(&mut scenario, Direction::Up, if delivers { |after| at_rate(8, after) } else { |_| 0 });
-        // Timestamps are in use.
-        let row = TcpInfo { snd_mss: mss, options: 1, ..tcp_info(load, 6 * SECOND) };
-        scenario.observe(Client, 6 * SECOND, row);
+        for delivers in streams_deliver {
+            let load = stream(&mut scenario, Direction::Up, if *delivers { |after| at_rate(8, after) } else { |_| 0 });
+            // Timestamps are in use.
+            let row = TcpInfo { snd_mss: mss, options: 1, ..tcp_info(load, 6 * SECOND) };
+            scenario.observe(Client, 6 * SECOND, row);
+        }
         let reasons = scenario.analyze().validity.reasons;
         reasons.into_iter().find(|reason| reason.code == "large_packets_lost")
     };
-    let silent = severity(1448, false, None).expect("1448 bytes of data make 1500");
+    let silent = reason(1448, &[false], None).expect("1448 bytes of data make 1500");
     assert_eq!(silent.severity, Severity::Invalid);
     assert!(silent.text.contains("Upload loses packets of 1500 bytes and more over IPv4"), "{}", silent.text);
     assert!(silent.text.contains("MSS of TCP to 1452 bytes"), "{}", silent.text);
-    assert_eq!(severity(1448, true, None).map(|reason| reason.severity), Some(Severity::Doubt));
-    assert_eq!(severity(1440, false, None), None, "the router limits the MSS");
+    assert_eq!(reason(1448, &[true, false], None).map(|reason| reason.severity), Some(Severity::Doubt));
+    assert_eq!(reason(1448, &[true], None), None, "only long test packets are lost");
+    assert_eq!(reason(1440, &[false], None), None, "the router limits the MSS");
     let refusal = PathAnswer { code: 4, mtu: 1492, ..from(2, 3, 0) };
-    assert_eq!(severity(1448, false, Some(refusal)), None, "senders heed the report");
+    assert_eq!(reason(1448, &[false], Some(refusal)), None, "senders heed the report");
 }
 
 proptest! {
