@@ -2,7 +2,7 @@
 
 use rrul_model::observation::{TcpInfo, sender};
 
-use crate::metrics::octets::tcp_octets::{TIMESTAMPS, TIMESTAMPS_IN_USE, header_octets};
+use crate::metrics::octets::tcp_octets::{data_header_octets, header_octets};
 use crate::metrics::path::path_trace::PathTrace;
 use crate::validity::{Reason, ReasonWord, Severity};
 use crate::validity_rule::{JudgedRun, ValidityRule, direction_word, family_word};
@@ -25,10 +25,7 @@ fn lost(evidence: &JudgedRun<'_>, trace: &PathTrace) -> Option<Reason> {
     let PathTrace { direction, family, .. } = *trace;
     let mtu = trace.path_mtu.as_ref().filter(|mtu| mtu.told_by.is_none())?;
     let (passed, failed) = mtu.passed_octets.zip(mtu.failed_octets)?;
-    let segment = |row: &TcpInfo| {
-        let options = if row.options & TIMESTAMPS_IN_USE == 0 { 0 } else { TIMESTAMPS };
-        u64::from(row.snd_mss) + header_octets(family) + options
-    };
+    let segment = |row: &TcpInfo| u64::from(row.snd_mss) + data_header_octets(family, row.options);
     let streams: Vec<_> =
         analysis.goodput(direction).flows.iter().filter(|stream| stream.flow.family == family).collect();
     // Where such a segment arrived, only the test packets of this length are lost.

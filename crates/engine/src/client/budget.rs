@@ -197,8 +197,8 @@ fn leave_out_large_transfers(
         let page = loads_pages.then(|| Page::named(flow.parameters.text("page").unwrap_or(Page::DEFAULT)))??;
         (takes(page.awaited_octets(), Direction::Down)? > flow.window.length()).then_some(("page", page.name))
     };
-    for flow in flows.iter() {
-        let Some((parameter, planned)) = too_large(flow) else { continue };
+    flows.retain(|flow| {
+        let Some((parameter, planned)) = too_large(flow) else { return true };
         let change = BudgetChange {
             flow_type: flow.flow_type.clone(),
             parameter: parameter.to_owned(),
@@ -208,8 +208,8 @@ fn leave_out_large_transfers(
         if !changes.contains(&change) {
             changes.push(change);
         }
-    }
-    flows.retain(|flow| too_large(flow).is_none());
+        false
+    });
 }
 
 /// Gives exchanges their part: each of them the same.

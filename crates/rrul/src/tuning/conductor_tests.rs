@@ -136,7 +136,7 @@ fn session(rates: &[ShaperRates], shaper: &mut Noted, stop: &AtomicBool, most_da
     session
 }
 
-/// Loads and measures, so nothing else runs beside it: see scripts/test.
+/// Loads and measures, so only another program's tests of this name run beside it: see scripts/test.
 mod loads {
     use super::*;
 

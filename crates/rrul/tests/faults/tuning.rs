@@ -139,7 +139,7 @@ fn is_an_argument(word: &str) -> bool {
     processes.into_iter().any(|process| words(&process).split(|byte| *byte == 0).any(|other| other == word.as_bytes()))
 }
 
-/// Loads and measures, so nothing else runs beside it: see scripts/test.
+/// Loads and measures, so only another program's tests of this name run beside it: see scripts/test.
 mod loads {
     use super::*;
 

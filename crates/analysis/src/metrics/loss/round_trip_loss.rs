@@ -27,9 +27,9 @@ pub struct LossReport {
     ///
     /// Source: RFC 3432.
     pub skipped: Skipped,
-    /// A packet that took longer than this is lost: 3 s, or 10 idle median round trips where that is longer. Where packets
-    /// under load took longer yet, it is the longest that any of them took, at most 4 loaded median round trips: behind a
-    /// queue of seconds packets are late and not lost.
+    /// A packet that took longer than this is lost: 3 s, or 10 idle median round trips where that is longer. If
+    /// packets under load took even longer, it extends to the longest of them, at most to 4 loaded median round trips:
+    /// behind a queue of seconds, packets are late, not lost.
     ///
     /// Source: RFC 7680 (loss threshold).
     #[serde(rename = "waiting_time_ns")]

@@ -10,7 +10,7 @@ use rrul_model::observation::{ConnectionTotals, ObservationPoint, receiver, send
 use rrul_model::time::TestTime;
 
 use crate::metrics::octets::tcp_octets::{
-    TIMESTAMPS, TIMESTAMPS_IN_USE, USUAL_MTU, datagram_header_octets, header_octets,
+    TIMESTAMPS, USUAL_MTU, data_header_octets, datagram_header_octets, header_octets,
 };
 use crate::metrics::octets::traffic::{Basis, Loose, Packets, Part, Traffic};
 use crate::statistics::counter::{Counter, nanoseconds};
@@ -222,10 +222,9 @@ fn octets(
         count.saturating_mul(datagram_header_octets(flow.family))
     } else {
         let either = row.options | peer.map_or(0, |peer| peer.options);
-        let timestamps = if either & TIMESTAMPS_IN_USE != 0 { TIMESTAMPS } else { 0 };
         let selective = u64::from(out_of_order).saturating_mul(SELECTIVE);
         let syn = if count > 0 { SYN_OPTIONS } else { 0 };
-        count.saturating_mul(header_octets(flow.family) + timestamps).saturating_add(selective).saturating_add(syn)
+        count.saturating_mul(data_header_octets(flow.family, either)).saturating_add(selective).saturating_add(syn)
     };
     payload.saturating_add(headers)
 }

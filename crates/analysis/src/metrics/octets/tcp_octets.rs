@@ -17,6 +17,11 @@ pub(crate) fn header_octets(family: AddressFamily) -> u64 {
     u64::from(family.tcp_header_octets())
 }
 
+/// The same of a segment of data, with the options that a connection has by `TCPI_OPT_*`.
+pub(crate) fn data_header_octets(family: AddressFamily, options: u8) -> u64 {
+    header_octets(family) + if options & TIMESTAMPS_IN_USE == 0 { 0 } else { TIMESTAMPS }
+}
+
 /// IP and UDP header, or IP and ICMP header.
 pub(crate) fn datagram_header_octets(family: AddressFamily) -> u64 {
     u64::from(family.udp_header_octets())
@@ -109,8 +114,7 @@ impl Segments<'_> {
 
     fn header(&self, last: &TcpInfo) -> u64 {
         let either = last.options | self.peer.last().map_or(0, |peer| peer.options);
-        let timestamps = if either & TIMESTAMPS_IN_USE != 0 { TIMESTAMPS } else { 0 };
-        header_octets(self.connection.family) + timestamps
+        data_header_octets(self.connection.family, either)
     }
 
     /// Payload that arrived, duplicates included.

@@ -9,15 +9,13 @@ use rrul_model::recording::Recording;
 use rrul_model::time::{TestTime, Window};
 
 use crate::flow_label::FlowLabel;
+use crate::metrics::octets::tcp_octets::{TIMESTAMPS_IN_USE, USUAL_MTU, data_header_octets};
 use crate::metrics::rate::goodput::{DirectionGoodput, GoodputFlow};
 use crate::packets::tcp_readings::TcpReadings;
 
 /// Segments that each stream must have in an interval on average: with fewer, whether one falls to this side of an edge
 /// or to the other moves the rate by more than 5 %.
 const SEGMENTS: f64 = 20.0;
-
-/// Bytes of the timestamps option, which a segment is taken to have where the kernel did not say.
-const TIMESTAMPS: u32 = 12;
 
 /// Streams of one direction on one grid, in bytes on the wire an interval.
 #[derive(Debug, Clone)]
@@ -148,16 +146,14 @@ impl Segments {
         packets.fold(0.0, f64::max)
     }
 
-    /// Payload and headers of a full packet; of an Ethernet frame where none was given.
+    /// Payload and headers of a full packet; of an Ethernet frame with timestamps where the kernel did not say.
     fn packet(&self, flow: &FlowLabel) -> (u32, u32) {
-        const OPTION_TIMESTAMPS: u8 = 1;
-        let bare = u32::from(flow.family.tcp_header_octets());
+        let headers = |options| data_header_octets(flow.family, options) as u32;
         let Some(info) = self.0.get(&flow.id) else {
-            let headers = bare + TIMESTAMPS;
-            return (1500 - headers, headers);
+            let headers = headers(TIMESTAMPS_IN_USE);
+            return (USUAL_MTU as u32 - headers, headers);
         };
-        let options = if info.options & OPTION_TIMESTAMPS == 0 { 0 } else { TIMESTAMPS };
         // A foreign file may say anything; no packet is longer than this.
-        (info.snd_mss.clamp(1, 1 << 16), bare + options)
+        (info.snd_mss.clamp(1, 1 << 16), headers(info.options))
     }
 }

@@ -60,7 +60,7 @@ pub struct Limits {
     ///
     /// Unit: share. Source: tcpi_sndbuf_limited.
     pub sndbuf_limited: Option<f64>,
-    /// Share of the delivery rates read that the sender's program had limited: the kernel says so, and not more than a
+    /// Share of the delivery rates read that the sender's program had limited: the kernel says so, and at most one
     /// segment waited to be sent.
     ///
     /// Unit: share. Source: tcpi_delivery_rate_app_limited, tcpi_notsent_bytes.
