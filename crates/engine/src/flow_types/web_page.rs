@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rrul_model::flow::{FlowSpec, FlowTypeWords, ParameterKind, ParameterWord};
-use rrul_model::observation::{FlowEventKind, ProbesSkipped};
+use rrul_model::observation::{FlowEventKind, Observation, PageLoad, ProbesSkipped};
 use rrul_model::page::{HttpVersion, Page};
 use rrul_model::time::TestTime;
 use rrul_model::units::Delay;
@@ -139,11 +139,26 @@ struct Turns {
     /// From one turn to the next.
     round: Delay,
     load: u32,
+    /// The shortest complete load so far.
+    shortest: Option<Delay>,
 }
 
 impl Turns {
     fn over(&self) -> bool {
         self.due >= self.visitor.spec.window.to
+    }
+
+    /// Whether this is the same page in the same window, by another family or version of HTTP at most.
+    fn is_alike(&self, other: &Self) -> bool {
+        self.visitor.spec.window == other.visitor.spec.window && self.visitor.page.hash == other.visitor.page.hash
+    }
+
+    fn learn(&mut self, observed: &[Observation]) {
+        let complete = observed.iter().filter_map(|row| match row {
+            Observation::PageLoad(load) if load.outcome == PageLoad::COMPLETE => Some(load.took),
+            _ => None,
+        });
+        self.shortest = complete.chain(self.shortest).min();
     }
 }
 
@@ -170,10 +185,19 @@ fn turns(flows: &[Flow], clock: TestClock) -> Vec<Turns> {
             due: TestTime(flow.spec.window.from.0.saturating_add(interval.saturating_mul(1 + place))),
             round: Delay(interval.saturating_mul(peers.len() as i64)),
             load: 0,
+            shortest: None,
             visitor: Rc::new(visitor),
         }
     };
     flows.iter().map(of).collect()
+}
+
+/// Whether a load that begins now cannot end in its window, as no load of its page so far was short enough. Its packets would
+/// only fill queues for the next phase.
+fn too_late(all: &[Turns], place: usize, now: TestTime, window_end: TestTime) -> bool {
+    let alike = all.iter().filter(|turns| turns.is_alike(&all[place]));
+    let shortest = alike.filter_map(|turns| turns.shortest).min().unwrap_or_default();
+    window_end.since(now) <= shortest
 }
 
 /// One load after the other, until all windows are over. The thread's whole life.
@@ -199,7 +223,7 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
         let window_end = end.ends(visitor.spec.window.to);
         let turn = initiation.page_turn();
         let now = clock.now();
-        if now >= window_end {
+        if too_late(&all, place, now, window_end) {
             sink.note(ProbesSkipped { flow: visitor.spec.id, at: now, count: 1 });
             continue;
         }
@@ -207,6 +231,7 @@ fn run(initiation: &Initiation, clock: TestClock, flows: &[Flow]) {
         let number = all[place].load;
         all[place].load += 1;
         let observed = runtime.block_on(load(&visitor, number, times, stopped(end), move || drop(turn)));
+        all[place].learn(&observed);
         for row in observed {
             sink.note(row);
         }

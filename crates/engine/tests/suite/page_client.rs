@@ -6,15 +6,17 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::common::{options, plan, record, server};
 use rrul_engine::clock::RawTime;
 use rrul_engine::clock::test_clock::TestClock;
 use rrul_engine::web::client::Visitor;
 use rrul_engine::web::client::page_load::{Times, load};
 use rrul_model::flow::{AddressFamily, Component, FlowId, FlowSpec, Parameters};
 use rrul_model::marking::ServiceClass;
-use rrul_model::observation::{Observation, PageLoad, WebObject};
+use rrul_model::observation::{Observation, ObservationPoint, PageLoad, WebObject};
 use rrul_model::page::Page;
 use rrul_model::time::{TestTime, Window};
+use rrul_model::units::Delay;
 use rrul_proto::name_responder::Asked;
 use rrul_proto::token::Token;
 
@@ -150,4 +152,20 @@ fn whatever_else_answers_on_the_way_is_no_page() {
 fn a_page_without_one_of_its_objects_has_failed_and_says_which() {
     let missing = outcomes(|path| if path == "/two/0" { DOCUMENT } else { "" });
     assert_eq!(missing, (PageLoad::FAILED, vec![(200, WebObject::COMPLETE), (0, WebObject::FAILED)]));
+}
+
+#[test]
+fn no_load_begins_that_cannot_end_in_its_phase() {
+    let text = "title = \"pages\"\nphases = { idle = \"200ms\", load = \"6010ms\" }\n\
+                [flow.page]\ntype = \"web_page\"\ncomponent = \"web\"\nduring = [\"load\"]\nfamily = \"ipv4\"\n\
+                interval = \"3s\"\n";
+    let server = server();
+    let recording = record(&options(&server, plan(text))).unwrap();
+    let tables = || recording.tables_of(ObservationPoint::Client);
+    let loads: Vec<PageLoad> = tables().flat_map(|tables| tables.page_load.rows()).collect();
+    let [first] = loads.as_slice() else { panic!("the second has 10 ms left and begins: {loads:?}") };
+    assert_eq!(first.outcome, PageLoad::COMPLETE);
+    assert!(first.took > Delay(10_000_000), "a page of many objects took {}", first.took);
+    let skipped: u32 = tables().flat_map(|tables| tables.probes_skipped.rows()).map(|row| row.count).sum();
+    assert_eq!(skipped, 1);
 }

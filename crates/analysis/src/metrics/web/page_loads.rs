@@ -54,7 +54,8 @@ pub struct PageLoads {
     pub loaded: Option<LoadStatistics>,
     /// No load was begun in phase web or the scored window, so `loaded` is of the whole load phase.
     pub whole_load: bool,
-    /// Loads that were due but not begun, in all phases, because the one before took too long.
+    /// Loads that were due but not begun, in all phases: the one before took too long, or less time was left than the
+    /// shortest complete load took.
     ///
     /// Unit: count.
     pub skipped: u64,
