@@ -1,5 +1,6 @@
 //! Queues of known depth: the longest delay, the time they take to drain, and what a closed loop hides.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rrul_lab::{Fate, Record};
@@ -86,14 +87,23 @@ pub(super) fn queueing(rows: &mut Rows, measured: &Measured, requirements: &'sta
     }
 }
 
-/// From the end of the load to the delivery of the last byte of a stream, milliseconds.
+/// From the planned end of the load to the delivery of the last byte of a stream, milliseconds.
+///
+/// Senders stop a moment after the planned end, and what they send until then counts.
 fn drain(measured: &Measured, direction: Direction) -> f64 {
-    let end = measured.window(Phase::Load).end;
-    let bulk = |record: &&Record| {
-        record.protocol == TCP && record.tcp_payload > 0 && record.fate == Fate::Delivered && record.arrival < end
-    };
-    let last = measured.truth.direction(direction).records().filter(bulk).filter_map(Record::delivery).max();
-    last.map_or(f64::NAN, |last| last.0.saturating_sub(end.0) as f64 / 1e6)
+    let load = measured.window(Phase::Load);
+    let data = |record: &&Record| record.protocol == TCP && record.tcp_payload > 0;
+    let records = || measured.truth.direction(direction).records().filter(data);
+    let ports = |record: &Record| (record.source_port, record.destination_port);
+    let mut octets: BTreeMap<(u16, u16), u64> = BTreeMap::new();
+    for record in records().filter(|record| load.contains(&record.arrival)) {
+        *octets.entry(ports(record)).or_default() += u64::from(record.tcp_payload);
+    }
+    // The control connection carries on after the load; what it carries in 20 s is far less than any stream.
+    let of_a_stream = |record: &&Record| octets.get(&ports(record)).is_some_and(|octets| *octets > 100_000);
+    let delivered = |record: &&Record| record.fate == Fate::Delivered;
+    let last = records().filter(of_a_stream).filter(delivered).filter_map(Record::delivery).max();
+    last.map_or(f64::NAN, |last| last.0.saturating_sub(load.end.0) as f64 / 1e6)
 }
 
 pub(crate) const STEP: Bed = Bed {
