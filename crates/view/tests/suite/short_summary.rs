@@ -187,6 +187,17 @@ fn loss_of_background_alone_is_no_headline() {
 }
 
 #[test]
+fn exchanges_that_were_given_up_are_no_loss_of_background() {
+    let mut run = managed();
+    let probes = run.loss.fates.flows.iter_mut();
+    for fate in probes.filter(|fate| fate.flow.class == ServiceClass::BK) {
+        "udp_rr".clone_into(&mut fate.flow.flow_type);
+    }
+    let text = summary(&run);
+    assert!(!text.contains("of its probes"), "{text}");
+}
+
+#[test]
 fn loss_of_marked_packets_alone_is_advised_on_though_few_are_lost_in_all() {
     let policed = |lost| with_losses(managed(), move |class| if class == ServiceClass::EF { lost } else { 0 });
     let text = summary(&policed(15));

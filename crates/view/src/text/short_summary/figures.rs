@@ -9,6 +9,7 @@ use rrul_analysis::metrics::loss::packet_fate::FlowFate;
 use rrul_analysis::packets::probe_pool::pooled;
 use rrul_analysis::series::DelayPoint;
 use rrul_model::flow::{Direction, FlowId};
+use rrul_model::flow_kind::FlowKind;
 use rrul_model::marking::ServiceClass;
 use rrul_model::phase::Phase;
 use rrul_model::units::{BitRate, Delay};
@@ -123,7 +124,9 @@ fn direction_figures(run: &Analysis, chosen: &[&DelayFlow], direction: Direction
     let goodput = run.goodput(direction);
     let delivered = (!goodput.flows.is_empty()).then_some(goodput.sum);
     let carried = run.link_octets.load.as_ref().map(|load| BitRate(load.direction(direction).all.carried_bps));
-    let is_background = |fate: &FlowFate| words::is_background(fate.flow.class);
+    // A response that comes after its exchange was given up is not lost on the line, so exchanges say nothing here.
+    let is_probe = |fate: &FlowFate| fate.flow.kind() == FlowKind::UdpProbe;
+    let is_background = |fate: &FlowFate| is_probe(fate) && words::is_background(fate.flow.class);
     let is_expedited = |fate: &FlowFate| fate.flow.class == ServiceClass::EF;
     DirectionFigures {
         added: queueing(run, &ids, direction),
