@@ -42,7 +42,7 @@ pub struct LiveSnapshot {
     pub down: Option<BitRate>,
     /// Median round-trip delay of the probes whose reply came in that second; `None` when none did.
     pub delay: Option<Delay>,
-    /// Probes whose waiting time of 3 s ran out in that second.
+    /// Probes whose waiting time ran out in that second: 3 s, or twice the longest delay so far.
     pub lost_last_second: u64,
 }
 
@@ -124,7 +124,7 @@ impl Live {
             let mut delays: Vec<Delay> = pooled.map(|answer| answer.delay).collect();
             delays.sort_unstable();
             snapshot.delay = percentile(&delays, 0, 500);
-            let given_up = self.waiting.sent().filter(|sent| second.contains(sent.given_up()));
+            let given_up = self.waiting.sent().filter(|sent| second.contains(self.waiting.given_up(**sent)));
             snapshot.lost_last_second = given_up.count() as u64;
         }
         snapshot

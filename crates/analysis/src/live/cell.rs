@@ -1,11 +1,12 @@
 //! The probes of one class and family, second by second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rrul_model::flow::AddressFamily;
 use rrul_model::marking::ServiceClass;
 use rrul_model::units::Delay;
 
+use super::waiting::LONGEST_WAITING_TIME;
 use crate::scores::composite::Ratios;
 use crate::scores::score_cell::{Conditions, Losses, p95_ms};
 use crate::statistics::percentile::percentile;
@@ -17,7 +18,7 @@ const BASELINE: usize = 15_000;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DelaySecond {
     pub sent: u64,
-    /// Of those, given up: no reply within 3 s.
+    /// Of those, given up: no reply within 3 s, or twice the longest delay so far, nor later.
     pub lost: u64,
     /// Of those, neither answered nor given up so far.
     pub open: u64,
@@ -35,8 +36,10 @@ pub struct DelayCell {
     pub class: ServiceClass,
     pub family: AddressFamily,
     seconds: Vec<DelaySecond>,
-    /// Answers to the probes of seconds of which some are open, by second.
+    /// Answers to the probes of seconds that may still change, by second.
     answered: BTreeMap<usize, Vec<Delay>>,
+    /// Seconds that have changed since they were last computed.
+    changed: BTreeSet<usize>,
     /// Of the probes sent on the idle line.
     idle: Vec<Delay>,
     idle_losses: Losses,
@@ -45,7 +48,8 @@ pub struct DelayCell {
 impl DelayCell {
     pub(super) fn new(class: ServiceClass, family: AddressFamily) -> Self {
         let (idle, idle_losses) = (Vec::new(), Losses::default());
-        Self { class, family, seconds: Vec::new(), answered: BTreeMap::new(), idle, idle_losses }
+        let (answered, changed) = (BTreeMap::new(), BTreeSet::new());
+        Self { class, family, seconds: Vec::new(), answered, changed, idle, idle_losses }
     }
 
     /// Each second of the test that has begun, by when probes were sent.
@@ -84,10 +88,11 @@ impl DelayCell {
         }
         self.seconds[second].sent += 1;
         self.seconds[second].open += 1;
+        self.changed.insert(second);
     }
 
     pub(super) fn answered(&mut self, second: usize, delay: Delay, idle: bool) {
-        if let Some(entry) = self.seconds.get_mut(second) {
+        if let Some(entry) = self.change(second) {
             entry.open = entry.open.saturating_sub(1);
             self.answered.entry(second).or_default().push(delay);
             self.idle_losses.sent += u64::from(idle);
@@ -98,24 +103,41 @@ impl DelayCell {
     }
 
     pub(super) fn lost(&mut self, second: usize, idle: bool) {
-        if let Some(entry) = self.seconds.get_mut(second) {
+        if let Some(entry) = self.change(second) {
             entry.open = entry.open.saturating_sub(1);
             entry.lost += 1;
             self.idle_losses = self.idle_losses.and(Losses { sent: u64::from(idle), gone: u64::from(idle) });
         }
     }
 
+    /// A probe that was given up is open again, as its reply has come.
+    pub(super) fn found(&mut self, second: usize, idle: bool) {
+        if let Some(entry) = self.change(second).filter(|entry| entry.lost > 0) {
+            entry.lost -= 1;
+            entry.open += 1;
+            self.idle_losses.sent = self.idle_losses.sent.saturating_sub(u64::from(idle));
+            self.idle_losses.gone = self.idle_losses.gone.saturating_sub(u64::from(idle));
+        }
+    }
+
     /// What became of a probe will never be known.
     pub(super) fn forgotten(&mut self, second: usize) {
-        if let Some(entry) = self.seconds.get_mut(second) {
+        if let Some(entry) = self.change(second) {
             entry.open = entry.open.saturating_sub(1);
             entry.sent = entry.sent.saturating_sub(1);
         }
     }
 
-    /// Computes the latest seconds anew, and lets go of what no later one needs.
+    fn change(&mut self, second: usize) -> Option<&mut DelaySecond> {
+        let entry = self.seconds.get_mut(second)?;
+        self.changed.insert(second);
+        Some(entry)
+    }
+
+    /// Computes anew what has changed, and lets go of what no later second needs.
     pub(super) fn settle(&mut self) {
-        for (second, entry) in self.seconds.iter_mut().enumerate().rev().take(SETTLED) {
+        for second in std::mem::take(&mut self.changed) {
+            let Some(entry) = self.seconds.get_mut(second) else { continue };
             let delays = self.answered.entry(second).or_default();
             delays.sort_unstable();
             entry.median = percentile(delays, entry.lost + entry.open, 500);
@@ -127,9 +149,8 @@ impl DelayCell {
     }
 }
 
-/// Seconds that may still change: the waiting time, a frame's second, and one for the order in which frames come.
-const SETTLED: usize = super::KEPT.as_secs() as usize + 2;
-const _: () = assert!(SETTLED as u64 > crate::packets::join::SHORTEST_WAITING_TIME.as_secs() + 2);
+/// Seconds that may still change: the longest waiting time twice, a frame's second, and one for the order in which frames come.
+const SETTLED: usize = 2 * LONGEST_WAITING_TIME.as_secs() as usize + 3;
 
 /// What answered probes met, and how many were lost beside them.
 fn conditions(delays: &[Delay], losses: Losses) -> Conditions {

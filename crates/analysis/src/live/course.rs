@@ -136,7 +136,11 @@ impl Course {
         for answer in answers {
             let at = answer.sent.noted;
             if let (Some(index), Some(second)) = (self.cell_of.get(&answer.flow), second(at, self.most)) {
-                self.cells[*index].answered(second, answer.delay, idle(at));
+                let cell = &mut self.cells[*index];
+                if answer.late {
+                    cell.found(second, idle(at));
+                }
+                cell.answered(second, answer.delay, idle(at));
             }
         }
         if let Some(now) = self.hosts[place(ObservationPoint::Client)].now {
@@ -150,7 +154,7 @@ impl Course {
     }
 
     fn forget_waiting(&mut self) {
-        for ((flow, _), sent) in self.waiting.give_up(TestTime(i64::MAX)) {
+        for ((flow, _), sent) in self.waiting.forget() {
             if let (Some(index), Some(second)) = (self.cell_of.get(&flow), second(sent.noted, self.most)) {
                 self.cells[*index].forgotten(second);
             }

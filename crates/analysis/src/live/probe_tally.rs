@@ -60,8 +60,10 @@ impl ProbeTally {
         }
         self.client = self.client.max(last_observation(&frame.tables));
         let (_, answers) = self.waiting.take_in(&frame.tables);
+        // Counters never fall: what has counted as lost remains so.
+        let in_time = answers.iter().filter(|answer| !answer.late);
         let mut known: Vec<(FlowId, ProbeFate)> =
-            answers.iter().map(|answer| (answer.flow, ProbeFate::Answered(answer.delay))).collect();
+            in_time.map(|answer| (answer.flow, ProbeFate::Answered(answer.delay))).collect();
         if let Some(client) = self.client {
             for (probe, _) in self.waiting.give_up(client - SERVER_LAG) {
                 let reached = self.reached.remove(&probe).is_some();

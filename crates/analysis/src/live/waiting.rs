@@ -1,5 +1,7 @@
 //! Probes that have been sent and wait for their reply.
 
+use std::time::Duration;
+
 use foldhash::{HashMap, HashMapExt, HashSet};
 use rrul_model::flow::{FlowId, FlowSpec};
 use rrul_model::flow_kind::FlowKind;
@@ -41,6 +43,9 @@ impl ProbeSample for Prober {
     }
 }
 
+/// The longest waiting time: no longer queue is met.
+pub(super) const LONGEST_WAITING_TIME: Duration = Duration::from_secs(30);
+
 /// When a probe was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
@@ -48,12 +53,6 @@ pub(super) struct Sent {
     pub(super) noted: TestTime,
     /// By the kernel's stamp where that has come in: from here its delay runs.
     pub(super) left: TestTime,
-}
-
-impl Sent {
-    pub(super) fn given_up(self) -> TestTime {
-        self.left + SHORTEST_WAITING_TIME
-    }
 }
 
 /// A probe whose reply has come.
@@ -64,6 +63,8 @@ pub(super) struct Answer {
     pub(super) received: TestTime,
     /// Round-trip delay without the time in the reflector.
     pub(super) delay: Delay,
+    /// Whether the probe had been given up, and so counted as lost.
+    pub(super) late: bool,
 }
 
 /// Joins replies with the probes that they answer.
@@ -71,13 +72,21 @@ pub(super) struct Answer {
 pub(super) struct Waiting {
     flows: Vec<Prober>,
     sent: HashMap<(FlowId, u32), Sent>,
+    given_up: HashMap<(FlowId, u32), Sent>,
+    /// How long probes wait until they are given up: twice the longest delay so far, as queues grow.
+    patience: Duration,
 }
 
 impl Waiting {
     /// For the probes of a test.
     pub(super) fn new(header: &Header) -> Self {
         let prober = |flow: &FlowSpec| Prober { flow: flow.id, kind: flow.kind(), class: flow.class, sent: false };
-        Self { flows: probes(header).map(prober).collect(), sent: HashMap::new() }
+        Self {
+            flows: probes(header).map(prober).collect(),
+            sent: HashMap::new(),
+            given_up: HashMap::new(),
+            patience: SHORTEST_WAITING_TIME,
+        }
     }
 
     /// Whether the probes of this flow are pooled into headline figures, by what was sent so far.
@@ -119,8 +128,18 @@ impl Waiting {
     }
 
     fn answer(&mut self, flow: FlowId, sequence: u32, received: TestTime, held: Delay) -> Option<Answer> {
-        let sent = self.sent.remove(&(flow, sequence))?;
-        Some(Answer { flow, sent, received, delay: received.since(sent.left) - held })
+        let probe = (flow, sequence);
+        let in_time = self.sent.remove(&probe);
+        let sent = in_time.or_else(|| self.given_up.remove(&probe))?;
+        let delay = received.since(sent.left) - held;
+        let twice = Duration::from_nanos(delay.0.max(0).cast_unsigned()).saturating_mul(2);
+        self.patience = self.patience.max(twice.min(LONGEST_WAITING_TIME));
+        Some(Answer { flow, sent, received, delay, late: in_time.is_none() })
+    }
+
+    /// When a probe is given up, or was.
+    pub(super) fn given_up(&self, sent: Sent) -> TestTime {
+        sent.left + self.patience
     }
 
     /// Those that still wait, of the flows that are pooled.
@@ -129,8 +148,18 @@ impl Waiting {
         self.sent.iter().filter(move |((flow, _), _)| pooled.contains(flow)).map(|(_, sent)| sent)
     }
 
-    /// Forgets those that were given up before this, and says which.
+    /// Gives up those whose waiting time was over before this, and says which. A reply is recognized for as long again.
     pub(super) fn give_up(&mut self, before: TestTime) -> Vec<((FlowId, u32), Sent)> {
-        self.sent.extract_if(|_, sent| sent.given_up() < before).collect()
+        let last = before - self.patience;
+        let given_up: Vec<_> = self.sent.extract_if(|_, sent| sent.left < last).collect();
+        self.given_up.extend(given_up.iter().copied());
+        self.given_up.retain(|_, sent| sent.left + self.patience >= last);
+        given_up
+    }
+
+    /// Forgets all that wait, and says which.
+    pub(super) fn forget(&mut self) -> Vec<((FlowId, u32), Sent)> {
+        self.given_up.clear();
+        self.sent.drain().collect()
     }
 }

@@ -5,7 +5,7 @@ use rrul_model::flow::{AddressFamily, Direction};
 use rrul_model::observation::{OctetsReceived, TcpInfo};
 use rrul_model::recording::Frame;
 use rrul_model::time::TestTime;
-use rrul_model::units::{BitRate, ByteCount};
+use rrul_model::units::{BitRate, ByteCount, Delay};
 
 use crate::builder::{Client, MS, SECOND, Scenario, Server, ms, tcp_info};
 
@@ -57,6 +57,19 @@ fn a_loss_shows_in_the_second_in_which_its_waiting_time_runs_out() {
     // Sent at 6 s, given up at 9 s; that second is over with the frames of 10 s.
     assert_eq!(lost.iter().sum::<u64>(), 10, "{lost:?}");
     assert_eq!(lost[10], 10, "{lost:?}");
+}
+
+#[test]
+fn what_waits_in_a_queue_of_many_seconds_is_late_and_not_lost() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.udp_probe(AddressFamily::Ipv4);
+    // From 5 s on the queue fills, to 6 s.
+    scenario.probes(flow, |at| Some(20 * MS + (at - 5 * SECOND).clamp(0, 6 * SECOND)));
+    let seconds = follow(&scenario);
+    let lost: u64 = seconds.iter().map(|second| second.lost_last_second).sum();
+    assert_eq!(lost, 0, "{seconds:?}");
+    let longest = seconds.iter().filter_map(|second| second.delay).max().unwrap();
+    assert!(longest > Delay(5_000_000_000), "{longest}");
 }
 
 #[test]

@@ -94,6 +94,20 @@ fn a_probe_is_open_until_its_waiting_time_is_over_and_then_lost() {
 }
 
 #[test]
+fn a_reply_that_comes_after_its_probe_was_given_up_takes_the_loss_back() {
+    let mut scenario = Scenario::new();
+    let flow = scenario.udp_probe(AddressFamily::Ipv4);
+    let sudden = |at: i64| (6 * SECOND..7 * SECOND).contains(&at);
+    scenario.probes(flow, |at| Some(if sudden(at) { 5 * SECOND } else { 20 * MS }));
+    let early = until(&scenario, 10).cells()[0].clone();
+    assert_eq!((early.seconds()[6].lost, early.seconds()[6].median), (50, None));
+    let late = until(&scenario, 14).cells()[0].clone();
+    let second = late.seconds()[6];
+    assert_eq!((second.sent, second.open, second.lost, second.median), (50, 0, 0, ms(5000)));
+    assert_eq!(late.losses().gone, 0);
+}
+
+#[test]
 fn a_second_in_which_everything_was_lost_has_no_bar_left() {
     let mut scenario = Scenario::new();
     let flow = scenario.udp_probe(AddressFamily::Ipv4);
