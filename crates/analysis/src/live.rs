@@ -42,7 +42,8 @@ pub struct LiveSnapshot {
     pub down: Option<BitRate>,
     /// Median round-trip delay of the probes whose reply came in that second; `None` when none did.
     pub delay: Option<Delay>,
-    /// Probes whose waiting time ran out in that second: 3 s, or twice the longest delay so far.
+    /// Probes whose waiting time ran out in that second: 3 s, or twice the longest delay so far if
+    /// that is longer.
     pub lost_last_second: u64,
 }
 

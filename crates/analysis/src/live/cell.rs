@@ -18,7 +18,7 @@ const BASELINE: usize = 15_000;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DelaySecond {
     pub sent: u64,
-    /// Of those, given up: no reply within 3 s, or twice the longest delay so far, nor later.
+    /// Of those, given up: no reply within the waiting time, nor later so far.
     pub lost: u64,
     /// Of those, neither answered nor given up so far.
     pub open: u64,
@@ -111,7 +111,7 @@ impl DelayCell {
     }
 
     /// A probe that was given up is open again, as its reply has come.
-    pub(super) fn found(&mut self, second: usize, idle: bool) {
+    pub(super) fn reopened(&mut self, second: usize, idle: bool) {
         if let Some(entry) = self.change(second).filter(|entry| entry.lost > 0) {
             entry.lost -= 1;
             entry.open += 1;

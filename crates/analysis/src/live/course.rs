@@ -138,7 +138,7 @@ impl Course {
             if let (Some(index), Some(second)) = (self.cell_of.get(&answer.flow), second(at, self.most)) {
                 let cell = &mut self.cells[*index];
                 if answer.late {
-                    cell.found(second, idle(at));
+                    cell.reopened(second, idle(at));
                 }
                 cell.answered(second, answer.delay, idle(at));
             }

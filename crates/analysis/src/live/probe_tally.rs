@@ -10,13 +10,13 @@ use rrul_model::observation::{ObservationPoint, ProbeFate};
 use rrul_model::recording::{Frame, Header};
 use rrul_model::time::TestTime;
 
-use super::waiting::{Waiting, probes};
+use super::waiting::{LONGEST_WAITING_TIME, Waiting, probes};
 use crate::packets::recorded_time::last_observation;
 
 /// The server's rows come this much later, at most: it reports on slow tests every 5 s.
 const SERVER_LAG: Duration = Duration::from_secs(7);
 /// By then the fate of a probe that has reached the server is known at the client.
-const SETTLED: Duration = Duration::from_secs(30);
+const SETTLED: Duration = LONGEST_WAITING_TIME.saturating_add(SERVER_LAG.saturating_mul(2));
 
 /// A probe whose fate is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -43,7 +43,7 @@ impl ProbeSample for Prober {
     }
 }
 
-/// The longest waiting time: no longer queue is met.
+/// The longest waiting time; queues on real lines are shorter.
 pub(super) const LONGEST_WAITING_TIME: Duration = Duration::from_secs(30);
 
 /// When a probe was sent.

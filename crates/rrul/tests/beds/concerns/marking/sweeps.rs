@@ -245,7 +245,7 @@ fn marked_under_load(rows: &mut Rows) {
                 let truth = measured.truth.direction(direction).records().filter(marked).count();
                 let found = &ecn["load"][value];
                 let what = format!("packets of {value} alone that came with CE {name}, {family}");
-                // The last are reflected after the load, and count there.
+                // The last are reflected after the load, and count as idle.
                 let with_ce = |phase: &str| ecn[phase][value]["as_ce"].as_u64().unwrap_or_default();
                 rows.equal("R12", what, (with_ce("load") + with_ce("idle")).to_string(), truth.to_string());
                 let bound = |name: &str| found[name].as_f64();
