@@ -13,7 +13,7 @@ use rrul_model::units::BitRate;
 
 use super::super::shaper::ShaperState;
 use super::super::test_router::Folder;
-use super::super::{class_runs, overhead_runs};
+use super::super::{class_runs, confirmation, overhead_runs};
 use super::*;
 use crate::{plan_book, store};
 
@@ -93,8 +93,13 @@ fn up(rate: u64) -> ShaperRates {
 
 /// What a session on loopback runs, and the server.
 fn on_loopback() -> (RunOptions, Server) {
+    on_loopback_with(&[])
+}
+
+/// The same with more settings of the plan.
+fn on_loopback_with(more: &[&str]) -> (RunOptions, Server) {
     let settings = ["survey=0s", "idle=1s", "after=1s", "after_at_most=1s", "flow.sweep.enabled=false"];
-    let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+    let settings: Vec<String> = settings.iter().chain(more).map(|setting| (*setting).to_owned()).collect();
     let mut plan = plan_book::plan("tune", &settings).unwrap();
     // Loopback without a limit would measure the processors.
     for entry in plan.entries.iter_mut().filter(|entry| entry.component == Component::Load) {
@@ -236,4 +241,66 @@ fn a_shaper_that_is_not_restored_matters_more_than_a_recording_that_is_not_writt
     let unwritten = Session { path: Err(Failure::WriterEnded), ..session };
     let said = unwritten.kept().map(drop).unwrap_err().to_string();
     assert!(said.contains("stuck"), "{said}");
+}
+
+/// What came of two tests that confirm rates.
+struct Confirmed {
+    outcome: Result<confirmation::Confirmation, Failure>,
+    calls: Vec<Call>,
+    /// Recordings that are on disk, each readable.
+    kept: usize,
+}
+
+/// Confirms rates with this load; the user stops it after a time.
+fn confirmed((mut shaper, calls): (Noted, Calls), load: &str, stopped: Option<Duration>) -> Confirmed {
+    let (options, _server) = on_loopback_with(&[&format!("load={load}")]);
+    let folder = Folder::new();
+    let writers = ["before", "after"].map(|name| store::Writer::create(&folder.0.join(name)).unwrap());
+    let stop = AtomicBool::new(false);
+    let outcome = std::thread::scope(|scope| {
+        if let Some(after) = stopped {
+            let stop = &stop;
+            scope.spawn(move || {
+                std::thread::sleep(after);
+                stop.store(true, Ordering::Relaxed);
+            });
+        }
+        confirmation::confirm(&options, up(7_000_000), &mut shaper, writers, &stop)
+    });
+    let calls = calls.lock().unwrap().iter().map(|(_, call)| call.clone()).collect();
+    let files = std::fs::read_dir(&folder.0).unwrap();
+    let kept: Vec<_> = files.map(|file| store::read(&file.unwrap().path()).unwrap()).collect();
+    Confirmed { outcome, calls, kept: kept.len() }
+}
+
+#[test]
+fn a_result_is_confirmed_by_a_test_before_and_one_with_the_rates_and_the_shaper_is_restored() {
+    let Confirmed { outcome, calls, kept } = confirmed(Noted::failing_after(9), "1s", None);
+    let outcome = outcome.unwrap();
+    let ended = |test: &crate::measurement::Measurement| test.recording.end.clone().unwrap().partial;
+    assert_eq!((ended(&outcome.as_found), outcome.recommended.as_ref().map(ended)), (None, Some(None)));
+    assert_eq!((calls, kept), (vec![Call::Set(up(7_000_000)), Call::Restore], 2));
+}
+
+#[test]
+fn a_confirmation_that_is_stopped_sets_nothing() {
+    let Confirmed { outcome, calls, kept } = confirmed(Noted::failing_after(9), "60s", Some(Duration::from_secs(5)));
+    let outcome = outcome.unwrap();
+    assert!(outcome.as_found.recording.end.unwrap().partial.is_some() && outcome.recommended.is_none());
+    assert_eq!((calls, kept), (vec![], 1), "what was measured is kept");
+}
+
+#[test]
+fn rates_that_cannot_be_set_for_the_confirmation_leave_the_first_test_and_restore() {
+    let Confirmed { outcome, calls, kept } = confirmed(Noted::failing_after(0), "1s", None);
+    assert!(outcome.map(drop).unwrap_err().to_string().contains("full"));
+    assert_eq!((calls, kept), (vec![Call::Restore], 1));
+}
+
+#[test]
+fn a_shaper_that_stays_changed_after_the_confirmation_is_reported() {
+    let (shaper, calls) = Noted::failing_after(9);
+    let Confirmed { outcome, calls, kept } = confirmed((Noted { restores: false, ..shaper }, calls), "1s", None);
+    assert!(outcome.map(drop).unwrap_err().to_string().contains("stuck"));
+    assert_eq!((calls, kept), (vec![Call::Set(up(7_000_000)), Call::Restore], 2));
 }
