@@ -134,12 +134,13 @@ fn receive(address: SocketAddr) -> io::Result<Socket> {
     // The path traces of sessions have sockets at this address, too.
     shared_port::be_first(&datagram)?;
     datagram.bind(&address.into())?;
-    report_arrivals(&datagram, family)?;
+    prepare_to_reflect(&datagram, family)?;
     Ok(datagram)
 }
 
-/// Has the kernel report of every packet what a reflector has to know of it.
-fn report_arrivals(datagram: &Socket, family: AddressFamily) -> io::Result<()> {
+/// Has the kernel keep packets until the reflector runs, and report of each what it has to know.
+fn prepare_to_reflect(datagram: &Socket, family: AddressFamily) -> io::Result<()> {
+    options::make_room(datagram);
     options::receive_marking(datagram, family)?;
     options::receive_local_address(datagram, family)?;
     options::receive_hop_limit(datagram, family)?;

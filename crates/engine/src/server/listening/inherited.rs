@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use rrul_model::flow::AddressFamily;
 use socket2::{Domain, Socket, Type};
 
-use super::{Port, as_listener, receive, report_arrivals};
+use super::{Port, as_listener, prepare_to_reflect, receive};
 use crate::server::options::ServerError;
 use crate::socket::inherited::InheritedSocket;
 use crate::socket::shared_port;
@@ -148,7 +148,7 @@ fn take_over(datagram: &Socket, address: SocketAddr) -> Result<(), Unfit> {
         return Err(Unfit::Owner { owner, user });
     }
     shared_port::be_first(datagram)?;
-    report_arrivals(datagram, AddressFamily::from_address(address.ip()))?;
+    prepare_to_reflect(datagram, AddressFamily::from_address(address.ip()))?;
     Ok(())
 }
 
