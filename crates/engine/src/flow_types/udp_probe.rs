@@ -152,7 +152,7 @@ fn connected(spec: &FlowSpec, server: SocketAddr) -> io::Result<Socket> {
     options::mark(&socket, spec.family, spec.class)?;
     socket.bind(&any.into())?;
     socket.connect(&server.into())?;
-    options::make_room(&socket);
+    options::enlarge_receive_buffer(&socket);
     options::receive_marking(&socket, spec.family)?;
     options::report_icmp(&socket, spec.family)?;
     options::stamp(&socket)?;

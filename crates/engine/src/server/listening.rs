@@ -140,7 +140,7 @@ fn receive(address: SocketAddr) -> io::Result<Socket> {
 
 /// Has the kernel keep packets until the reflector runs, and report of each what it has to know.
 fn prepare_to_reflect(datagram: &Socket, family: AddressFamily) -> io::Result<()> {
-    options::make_room(datagram);
+    options::enlarge_receive_buffer(datagram);
     options::receive_marking(datagram, family)?;
     options::receive_local_address(datagram, family)?;
     options::receive_hop_limit(datagram, family)?;

@@ -26,7 +26,7 @@ impl QuicSocket {
     pub(super) fn open(family: AddressFamily, class: ServiceClass, server: SocketAddr) -> io::Result<Arc<Self>> {
         let socket = Socket::new(options::domain(family), Type::DGRAM, Some(Protocol::UDP))?;
         options::mark(&socket, family, class)?;
-        options::make_room(&socket);
+        options::enlarge_receive_buffer(&socket);
         socket.set_nonblocking(true)?;
         socket.connect(&server.into())?;
         Ok(Arc::new(Self { socket: tokio::net::UdpSocket::from_std(socket.into())?, server }))
